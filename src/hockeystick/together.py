@@ -160,9 +160,10 @@ def _passed(curves: Sequence[Curve], owners: Rows, values: Array, quantity: Quan
     if together is None or answers is None:
         return None
     known, rows = answers.known.copy(), np.arange(values.size)
-    second = np.flatnonzero(known & (count[owners] > 1))
+    differ = np.array([len(set(map(id, curve.directed.values()))) > 1 for curve in curves])
+    second = np.flatnonzero(known & differ[owners])
     # a curve that is asked more has lines of the contour for many questions, and proofs would cost more than answers
-    few = answers.rare | (np.bincount(owners)[owners] <= _PROVED)
+    few = ~answers.by_contour | (np.bincount(owners)[owners] <= _PROVED)
     few &= (answers.lower > 0.0) & (answers.lower < answers.upper)
     proved = second[few[second]]
     at, lower = values[proved], answers.lower[proved]

@@ -333,7 +333,7 @@ def test_a_mixture_is_told_as_well_wherever_its_centres_lie(shift: float, order:
 def test_a_mixture_of_weights_of_all_sizes_is_told_where_its_heavy_components_vanish() -> None:
     """Beside these P and Q are next to nothing there, and so is their difference."""
     weights, centres = (2.0**-550, 2.0**-290, 2.0**-250, 1.0), (-23.0, -10.0, -1.0, 20.0)
-    rules = GaussianMixturePair(1.0, weights, centres, weights[::-1], centres).summand().source(1.0)
-    rule = rules.rule(Window((1.0, 1.5), 0.0, -30.0))
+    rules = GaussianMixturePair(1.0, weights, centres, weights[::-1], centres).summand()
+    rule = rules.rule(Window((1.0, 1.5), 0.0, -30.0), 1.0)
     assert rule is not None
     assert float(rule.loss_error.max()) < 1e-10

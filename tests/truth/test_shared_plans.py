@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.certified import Certified
 from hockeystick.engines.contour import line_sum
-from hockeystick.engines.contour.planned import FEWEST
+from hockeystick.engines.contour.laid import FEWEST
 from hockeystick.exact import exact_delta
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.together import asked_together

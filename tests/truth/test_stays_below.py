@@ -201,6 +201,20 @@ def test_the_rule_of_a_line_bounds_the_reverse_of_its_curve(
     assert min(bounds) < math.log(delta)
 
 
+def test_the_reverse_of_several_rules_in_one_batch_is_not_bounded_by_one_of_them() -> None:
+    few, many = hs.Gaussian(6.9).poisson(0.016) * 59, hs.Gaussian(2.7).poisson(0.024) * 250
+    lines = standing_lines(hs.account(few + many).directed["remove"].engine.engine)  # type: ignore[attr-defined]
+    assert lines is not None
+    truth = float(hs.account(few + many, "add").delta(0.19).lower)
+    assert math.log(truth) < log_reverse_beside(lines, 0.19, 0.9 * truth, "delta")
+
+
+def test_two_kinds_of_steps_of_any_noise_have_an_epsilon() -> None:
+    run = hs.Gaussian(1.4434177890331774).poisson(0.004178669584742143) * 28
+    run += hs.Gaussian(2.945943623946073).poisson(0.0018155156408417809) * 149
+    assert float(hs.account(run).epsilon(7.2936427748778e-05).width) < 1e-3
+
+
 def test_replicas_of_losses_that_count_as_normal_are_in_the_bound_on_the_reverse() -> None:
     noise = [(hs.DiscreteGaussian(float(sigma)), 4) for sigma in range(500, 600)]
     curve = hs.account(hs.compose([(hs.Gaussian(30.0).poisson(0.5), 100), *noise]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from threading import Thread
 from typing import Any, Literal
@@ -15,14 +16,14 @@ import hockeystick as hs
 from hockeystick.accountants import certified
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
-from hockeystick.engines import choose
+from hockeystick.engines import choose, closed_form
 from hockeystick.engines.contour import root_bracket, standing, through
 from hockeystick.engines.contour.answers import Answers
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.together import answers_together
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta
-from hockeystick.together import asked_together
+from hockeystick.together import asked_together, each_together
 from reproduce.work import calls
 
 DPSGD = hs.Gaussian(noise_multiplier=1.0).poisson(rate=0.01) * 2000
@@ -93,6 +94,56 @@ def test_what_other_lines_answer_more_narrowly_is_left_to_them(quantity: str, st
     whole = getattr(hs.account(run, "remove"), quantity)(values)
     for index, value in enumerate(values):
         assert same(whole, index, getattr(hs.account(run, "remove"), quantity)(value)), value
+
+
+CLOSED = [
+    hs.Gaussian(noise_multiplier=1.3),
+    hs.Gaussian(noise_multiplier=5.0) * 400 + hs.Gaussian(noise_multiplier=2.0),
+    hs.Gaussian(noise_multiplier=0.6).poisson(rate=0.1),
+    hs.Laplace(0.7),
+    hs.Laplace(0.7).poisson(rate=0.01),
+    hs.Laplace(2.0) * 2 + hs.RandomizedResponse(0.6),
+]
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
+@pytest.mark.parametrize("run", CLOSED)
+def test_arrays_of_closed_forms_answer_as_each_question_does_alone(run: Any, adjacency: str) -> None:
+    """In any order, ends of the range among them, notes and all; and say what answered."""
+    rng = np.random.default_rng(6)
+    deltas = rng.permutation([0.0, 1.0, 0.5, 0.05, 1e-300, *10.0 ** -rng.uniform(0.5, 60.0, 12)])
+    epsilons = rng.permutation([0.0, np.inf, 1000.0, 1e-9, *rng.uniform(0.0, 6.0, 12)])
+    for quantity, values in (("epsilon", deltas), ("delta", epsilons)):
+        alone = [getattr(hs.account(run, adjacency), quantity)(value) for value in values.tolist()]
+        whole = getattr(hs.account(run, adjacency), quantity)(values)
+        assert all(same(whole, index, one) for index, one in enumerate(alone))
+        assert set(whole.method.split("; ")) == {one.method for one in alone}
+        assert whole.errors == {"rounding": max(one.errors.get("rounding", 0.0) for one in alone)}
+        each = each_together([hs.account(run, adjacency)], np.zeros(values.size, np.intp), values, quantity)
+        for one, other in zip(alone, each, strict=True):
+            assert isinstance(other, Bound)
+            assert (one.method, one.errors, one.notes) == (other.method, other.errors, other.notes)
+
+
+@pytest.mark.parametrize(("run", "most"), [(CLOSED[0], 25), (CLOSED[1], 25), (CLOSED[2], 60)])
+def test_arrays_of_closed_forms_take_few_evaluations(run: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    for name in ("one_step_deltas", "least_one_step_deltas"):
+        of = getattr(closed_form, name)
+
+        def counting(
+            pair: Any, at: np.ndarray, of: Callable[..., Any] = of, **above: Any
+        ) -> tuple[np.ndarray, np.ndarray]:
+            asked.append(at.size)
+            answer: tuple[np.ndarray, np.ndarray] = of(pair, at, **above)
+            return answer
+
+        monkeypatch.setattr(closed_form, name, counting)
+    curve = hs.account(run)
+    curve.delta(np.linspace(0.0, 5.0, 500))
+    curve.epsilon(np.geomspace(1e-20, 0.01, 500))
+    assert len(asked) <= most
+    assert sum(asked) <= 60_000
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "remove"])

@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.engines import closed_form
 from hockeystick.engines.closed_form import ClosedForm, PairSides
 from hockeystick.exact import exact_delta
-from hockeystick.laws import GaussianPair, Pair, SubsampledPair
+from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.one_step import _tails, one_step_delta, one_step_deltas
 
@@ -33,9 +33,39 @@ def test_many_epsilons_are_bracketed_as_each_is_alone(pair: Pair) -> None:
         assert upper[index] - lower[index] <= 1e-9 * lower[index] or upper[index] <= 1e-300
 
 
+TOLD = [GaussianPair(0.7), LaplacePair(0.4)]
+
+
+@pytest.mark.parametrize("pair", [*TOLD, *(each.subsampled(rate) for each in TOLD for rate in (1e-6, 0.1, 0.75))])
+@pytest.mark.parametrize("turned", [False, True])
+def test_pairs_that_tell_tails_answer_any_epsilons_as_each_alone(pair: Pair, turned: bool) -> None:
+    """To the bit, in any order, cuts below and beyond all losses among them, and as the cells about one cut do."""
+    law = pair.reversed() if turned else pair
+    rng = np.random.default_rng(8)
+    ends = [law.loss_bounds[0] - 1.0, *law.loss_bounds, law.loss_bounds[1] + 1.0, 0.0, 1e-13, -0.2]
+    epsilons = rng.permutation(
+        [*filter(np.isfinite, ends), *rng.uniform(0.0, 8.0, 20), *10.0 ** -rng.uniform(0, 17, 9)]
+    )
+    lower, upper = one_step_deltas(law, epsilons)
+    for index, epsilon in enumerate(epsilons.tolist()):
+        assert one_step_delta(law, epsilon) == (lower[index], upper[index]), epsilon
+        above, own, both = law.tails(np.array([epsilon])), law.tails(np.array([epsilon]), upper=False), "log_p log_q"
+        cells = law.cells(np.array([epsilon]))
+        assert above is not None
+        assert own is not None
+        for log, error in zip(both.split(), ("error_p", "error_q"), strict=True):
+            for side, place in ((own, 0), (above, 1)):
+                here, there = float(getattr(side, log)[0]), float(getattr(cells, log)[place])
+                off = float(getattr(side, error)[0] + getattr(cells, error)[place])
+                assert here == there or abs(here - there) <= off, (epsilon, log, place)
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(seed: int) -> None:
-    """Their cuts go down by different slacks, and must not pass each other."""
+def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a pair that tells no tails: their cuts go down by different slacks, and must not pass each other."""
+    monkeypatch.setattr(SubsampledPair, "tails", Pair.tails)
     rng = np.random.default_rng(seed)
     pair = SubsampledPair(GaussianPair(float(10.0 ** rng.uniform(-1.3, 0.7))), float(10.0 ** rng.uniform(-4.0, 0.0)))
     points = np.unique(rng.uniform(0.0, 3.0) + rng.uniform(0.0, 10.0 ** -rng.uniform(12.0, 16.0), 12))
@@ -91,7 +121,7 @@ def test_a_crossing_by_interpolation_is_the_one_that_is_searched_for(delta: floa
         form = ClosedForm(PairSides(pair, pair, "closed form"))
         log_delta = float(np.log(delta))
         guess = max(pair.loss_range(log_delta, log_delta)[1], 0.0)
-        lower, upper = form._crossing(delta, guess)
+        lower, upper = (float(side[0]) for side in form._crossings(np.array([delta]), np.array([guess])))
         least, most = form._searched(delta, guess, 1e-12)
         assert lower <= most
         assert least <= upper
@@ -104,14 +134,14 @@ def test_a_crossing_by_interpolation_is_the_one_that_is_searched_for(delta: floa
 
 def test_epsilon_of_one_step_takes_a_few_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = 0
-    cells = GaussianPair.cells
+    tails = GaussianPair.tails
 
-    def counting(self: GaussianPair, losses: np.ndarray) -> object:
+    def counting(self: GaussianPair, cuts: np.ndarray) -> object:
         nonlocal calls
         calls += 1
-        return cells(self, losses)
+        return tails(self, cuts)
 
-    monkeypatch.setattr(GaussianPair, "cells", counting)
+    monkeypatch.setattr(GaussianPair, "tails", counting)
     hs.account(hs.Gaussian(1.0)).epsilon(1e-6)
     assert 0 < calls <= 30  # of two directions, two for each of a few dozen points
 

@@ -37,7 +37,6 @@ from hockeystick.laws.loss_sum import PairSum
 if TYPE_CHECKING:
     from hockeystick.engines.lattice.curve import LatticeCurve
 
-__all__ = ["EngineName", "asks_rare", "choose_engine", "narrower_lines", "rare_lines", "standing_lines"]
 
 EngineName = Literal["automatic", "contour", "lattice"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -29,6 +29,7 @@ from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
 _FANS = 10  # fans tried
 _NEARER = np.array([0.25, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 0.0])  # of the bracket, about a secant's crossing
+_ZERO = np.zeros(1)
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
 
 
@@ -56,12 +57,15 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
 class PairSides:
     """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
 
-    is_joint = False
-
     def __init__(self, below: Pair, above: Pair, method: str) -> None:
         self._below, self._above, self.method = below, above, method
         self.is_dear, self.is_smooth = above.curve is not None, not above.is_discrete
         self.step, self.error = (1e-8, "points") if self.is_dear else (1e-12, "rounding")
+
+    @cached_property
+    def is_joint(self) -> bool:
+        """Whether each of any epsilons is answered as it is alone."""
+        return not self.is_dear and self._above.tails(_ZERO) is not None
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Both at increasing epsilons."""
@@ -102,9 +106,28 @@ class ClosedForm:
         lower, upper = (float(side[0]) for side in self._of.sides(np.array([epsilon])))
         return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
 
-    def deltas(self, epsilons: Array) -> tuple[Array, Array] | None:
-        """Both sides of delta at several epsilons, as each has alone; None where these are asked one by one."""
-        return self._of.sides(epsilons) if self._of.is_joint else None
+    @property
+    def is_joint(self) -> bool:
+        """Whether `deltas` and `epsilons` answer."""
+        return self._of.is_joint
+
+    @property
+    def method(self) -> str:
+        """What answers."""
+        return self._of.method
+
+    def deltas(self, epsilons: Array) -> tuple[Array, Array]:
+        """Both sides of delta at several epsilons, as each has alone."""
+        return self._of.sides(epsilons)
+
+    def epsilons(self, deltas: Array) -> tuple[Array, Array]:
+        """Both sides of epsilon at several deltas, as each has alone; infinite ones where it is to be asked alone."""
+        guesses = np.array([self._of.guess(delta) for delta in deltas.tolist()])
+        if not self._of.is_smooth:
+            return np.zeros(deltas.size), np.full(deltas.size, np.inf)
+        lower, upper = self._crossings(deltas, guesses)
+        narrow = upper - lower <= 2.0 * self._of.step * np.maximum(1.0, guesses)
+        return lower, np.where(narrow, upper, np.inf)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
@@ -117,38 +140,42 @@ class ClosedForm:
         lower, upper = 0.0, math.inf
         if guess > 0.0 and not self._of.is_dear:
             if self._of.is_smooth:
-                lower, upper = self._crossing(delta, guess)
+                (lower,), (upper,) = (side.tolist() for side in self._crossings(np.array([delta]), np.array([guess])))
             if not upper - lower <= 2.0 * step:
                 lower, upper = self._narrowed(delta, guess, step)
         if not upper - lower <= 2.0 * step:
             lower, upper = self._searched(delta, guess, step)
         return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
 
-    def _crossing(self, delta: float, guess: float) -> tuple[float, float]:
-        """Where smooth sides cross ``delta``, by interpolation; an infinite bracket where that does not tell."""
-        points = guess * _FAN
-        near_delta = self._of.least(points)
-        if not (delta > 1e-300 and near_delta[-1] < delta < near_delta[0] <= 1.0 - 1e-3):
-            return 0.0, math.inf
-        place = int(np.argmax(near_delta < delta))
-        if near_delta[place] == 0.0:  # next to a largest loss delta falls too steeply
-            return 0.0, math.inf
-        logs = np.log(np.maximum(near_delta, 1e-320))
-        slope = float(logs[place - 1] - logs[place]) / float(points[place] - points[place - 1])
-        near = slice(max(place - 3, 0), place + 2)
-        start = float(inverse_interpolated(points[near], logs[near] - math.log(delta)))
-        if not points[place - 1] <= start <= points[place]:
-            start = 0.5 * float(points[place - 1] + points[place])
-        exceeded, undercut = targets_of(delta, 0.0, 0.0)
+    def _crossings(self, deltas: Array, guesses: Array) -> tuple[Array, Array]:
+        """Where smooth sides cross each delta, by interpolation; infinite brackets where that does not tell."""
+        lower, upper = np.zeros(deltas.size), np.full(deltas.size, np.inf)
+        points = guesses[:, None] * _FAN
+        near = self._of.least(points.ravel()).reshape(points.shape)
+        place = np.argmax(near < deltas[:, None], axis=1)
+        if (near[:, 0] <= deltas).any():
+            upper[self._of.sides(_ZERO)[1] <= deltas] = 0.0
+        told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
+        # next to a largest loss delta falls too steeply
+        rows = np.flatnonzero(told & (near[np.arange(deltas.size), place] > 0.0))
+        if rows.size == 0:
+            return lower, upper
+        own, place, points = np.arange(rows.size), place[rows], points[rows]
+        logs = np.log(np.maximum(near[rows], 1e-320))
+        before, after = points[own, place - 1], points[own, place]
+        five = np.clip(place - 3, 0, _FAN.size - 5)[:, None] + np.arange(5)
+        values = logs[own[:, None], five] - np.log(deltas[rows])[:, None]
+        start = inverse_interpolated(points[own[:, None], five], values)
         found = root_brackets(
             lambda _, at: self._log_bracket(at),
-            Targets(np.array([exceeded]), np.array([undercut])),
-            start=np.array([start]),
-            spread=np.array([_OFF * guess]),
-            slope=np.array([slope]),
-            reach=np.array([guess]),
+            Targets(*np.array([targets_of(delta, 0.0, 0.0) for delta in deltas[rows].tolist()]).T),
+            start=np.where((before <= start) & (start <= after), start, 0.5 * (before + after)),
+            spread=_OFF * guesses[rows],
+            slope=(logs[own, place - 1] - logs[own, place]) / (after - before),
+            reach=guesses[rows],
         )
-        return max(float(found.lower[0]), 0.0), float(found.upper[0])
+        lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
+        return lower, upper
 
     def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
         """Where convex sides cross ``delta``, kinks or not, by fans about secants; infinite where no fan holds it.
@@ -159,6 +186,8 @@ class ClosedForm:
         lower, upper = self._of.sides(points)
         for _ in range(_FANS):
             before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
+            if beyond.size and points[beyond[0]] == 0.0:
+                return 0.0, 0.0
             if before.size == 0 or beyond.size == 0:
                 break
             first, last = int(before[-1]), int(beyond[0])
@@ -181,7 +210,7 @@ class ClosedForm:
         return below, above
 
     def _log_bracket(self, points: Array) -> LogBracket:
-        """``ln`` of the sides at points of one question, shape (1, P), rounded outward."""
+        """``ln`` of the sides at points of each question, shape (n, P), rounded outward."""
         epsilons, place = np.unique(points, return_inverse=True)
         lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
         log_lower, log_upper = np.log(np.maximum(lower, TINY)), np.log(np.maximum(upper, TINY))
@@ -207,3 +236,8 @@ def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
         return ClosedForm(PairSides(*gaussians, "closed form of Gaussians"))
     laplace = LaplaceSum.of(parts)
     return None if laplace is None else ClosedForm(laplace)
+
+
+def joint_form(engine: object) -> ClosedForm | None:
+    """The closed form that an engine is, if it answers many questions as each alone."""
+    return engine if isinstance(engine, ClosedForm) and engine.is_joint else None

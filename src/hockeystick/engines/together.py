@@ -14,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 
 from hockeystick.engines.choose import asks_rare, narrower_lines, rare_lines, standing_lines
-from hockeystick.engines.closed_form import ClosedForm
+from hockeystick.engines.closed_form import ClosedForm, joint_form
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
-from hockeystick.engines.contour.lines import Quantity
+from hockeystick.engines.contour.lines import Quantity as Quantity
 from hockeystick.engines.contour.root_bracket import Targets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import StandingLines
@@ -32,9 +32,8 @@ from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
+from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
 from hockeystick.numerics.columns import Array, Flags, Places
-
-__all__ = ["Quantity", "answers_together", "below_together", "deltas_together", "is_below_beside", "lines_below"]
 
 T = TypeVar("T")
 
@@ -74,20 +73,24 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Places, values: Arr
     asked = values[rows]
     if rows.size:
         sides = rare_deltas(few, place, asked) if is_delta else rare_epsilons(few, place, _targets(few, place, asked))
-        answers.lower[rows], answers.upper[rows] = sides
-        answers.known[rows] = answers.rare[rows] = np.isfinite(answers.upper[rows])
-    for place in set(owners[plain].tolist() if is_delta else ()):
-        engine = curves[place].engine
-        rows = np.flatnonzero(plain & (owners == place))
-        joint = engine.deltas(values[rows]) if isinstance(engine, ClosedForm) else None
-        if joint is not None:
-            answers.lower[rows], answers.upper[rows] = joint
-            answers.known[rows] = True
+        _answered(answers, rows, sides, RARE_METHOD)
+    rows, place, forms = _served(curves, owners, plain, joint_form)
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], range(1, len(forms)))
+    for form, its in zip(forms, np.split(rows[order], starts), strict=False):  # of no form, one of no rows
+        _answered(answers, its, (form.deltas if is_delta else form.epsilons)(values[its]), form.method)
+        answers.errors[0, its] = answers.upper[its] - answers.lower[its]
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
     own, lower, upper = ends.at(rows), np.maximum(answers.lower[rows], 0.0), np.maximum(answers.upper[rows], 0.0)
     answers.known[:] = False
     answers.known[rows] = own.keeps_delta(values[rows], lower, upper) if is_delta else own.keeps_epsilon(lower, upper)
     return answers
+
+
+def _answered(answers: Answers, rows: Places, sides: tuple[Array, Array], method: str) -> None:
+    """Put both sides of some answers in their place; they are known where the upper one is finite."""
+    answers.lower[rows], answers.upper[rows] = sides
+    answers.known[rows], answers.errors[:, rows], answers.method[rows] = np.isfinite(sides[1]), np.nan, method
 
 
 def _leave_wide_ones(found: Answers, curves: Sequence[BoundedCurve], owners: Places, *, relative: bool) -> None:
@@ -108,13 +111,19 @@ def below_together(
     """
     found = np.zeros(epsilon.size, dtype=np.bool_)
     asked: dict[int, StandingLines] = {}
+    formed: dict[ClosedForm, list[int]] = {}
     for row, (curve, *point) in enumerate(zip(curves, epsilon.tolist(), delta.tolist(), strict=True)):
         known = curve.ends_below(*point)
         own = standing_lines(curve.engine) if known is None else None
+        form = joint_form(curve.engine) if known is None else None
         if own is not None:
             asked[row] = own
+        elif form is not None:
+            formed.setdefault(form, []).append(row)
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
+    for form, its in formed.items():
+        found[its] = form.deltas(epsilon[its])[1] <= delta[its]
     beside = {row: _asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked}
     turned = [row for row, lines in beside.items() if lines is not None and curves[row].is_reverse_of(others[row])]
     reverses = [lines for lines in (beside[row] for row in turned) if lines is not None]

@@ -29,7 +29,7 @@ import numpy as np
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.replicas import LatticeNormal
-from hockeystick.transforms.rule import Array, LossRule, Quadrature, RuleSource, Window, reversed_nodes
+from hockeystick.transforms.rule import Array, LossRule, Quadrature, Window, reversed_nodes
 from hockeystick.transforms.summand import SampledSummand, Summand
 
 _MOST_INTEGERS = 1 << 16
@@ -40,6 +40,8 @@ _FINE = 4.0  # sigma, in integers, from which replicas of the transform lie 25 o
 @dataclass(frozen=True)
 class DiscreteGaussianSummand(SampledSummand):
     """Discrete Gaussian noise of parameter sigma, moved by an integer sensitivity, sampled or not."""
+
+    is_atomic = True
 
     sigma: float
     sensitivity: int
@@ -60,9 +62,52 @@ class DiscreteGaussianSummand(SampledSummand):
             return super().joined(rate)
         return JoinedDiscreteGaussianSummand(self.subsampled(rate))
 
-    def source(self, count: float) -> RuleSource:
-        """The rules of the pair."""
-        return _Rules(self, count)
+    @property
+    def scale(self) -> float:
+        """Sensitivity over sigma."""
+        return self.sensitivity / self.sigma
+
+    def precise(self, rule: LossRule) -> Sequence[Fraction] | None:
+        """Exact; not known so well where records are sampled."""
+        if self.rate < 1.0:
+            return None
+        unit = Fraction(self.sensitivity) / (2 * Fraction(self.sigma) ** 2)
+        first = round(float(rule.loss[0, 0]) / float(unit))
+        return [unit * (first + 2 * k) for k in range(rule.nodes)]
+
+    def half(self, window: Window, count: float) -> tuple[LossRule, _IntegerTails] | None:
+        """The integers beyond D/2 of a rule, and what is left out beyond the last of them."""
+        rule = self.rule(window, count)
+        if rule is None:
+            return None
+        tails = cast("_IntegerTails", rule.quadrature)
+        kept = tails.first + np.arange(rule.nodes) > 0.5 * self.sensitivity
+        columns = {name: getattr(rule, name)[:, kept] for name in ("loss", "loss_error", "log_weight", "weight_error")}
+        half = replace(rule, **columns)
+        return half, replace(tails, first=-math.inf, log_weight=half.log_weight, loss=half.loss)
+
+    def rule(self, window: Window, count: float) -> LossRule | None:
+        """A rule on the integers that matter; None where they are too many."""
+        s, shift, g = self.sigma, float(self.sensitivity), self.rate
+        forward = self.order == "forward"
+        powers = [e if forward else 1.0 - e for e in (0.0, 1.0, *window.exponents)]
+        reach = s * (math.sqrt(-2.0 * window.log_accuracy) + 1.0) + 2.0
+        first = math.floor(min(powers) * shift - reach)
+        last = math.ceil(max(powers) * shift + reach)
+        if last - first > _MOST_INTEGERS:
+            return None
+        x = np.arange(first, last + 1.0)
+        base = shift / (2.0 * s * s) * (2.0 * x - shift)
+        base_error = 4.0 * U * np.abs(base)
+        loss = sampled_losses(base, g)
+        loss_error = sampled_loss_error(loss, base, g, base_error) if g < 1.0 else base_error
+        log_z, z_error = log_normaliser(s)
+        log_weight = -x * x / (2.0 * s * s) - log_z
+        error = U * (6.0 * x * x / (2.0 * s * s) + 2.0 * np.abs(log_weight)) + z_error
+        nodes: tuple[Array, ...] = loss, loss_error, log_weight, error
+        nodes = nodes if forward else reversed_nodes(*nodes)
+        tails = _IntegerTails(first, last, self, nodes[2], nodes[0])
+        return LossRule.of_pair(*nodes, count=count, quadrature=tails)
 
 
 @final
@@ -70,15 +115,53 @@ class DiscreteGaussianSummand(SampledSummand):
 class JoinedDiscreteGaussianSummand(Summand):
     """The positive losses of a sampled pair, the negative ones of its reverse, and the rest at loss 0."""
 
+    is_atomic = True
+
     above: DiscreteGaussianSummand
 
     def reversed(self) -> JoinedDiscreteGaussianSummand:
         """Itself: the line mirrored."""
         return self
 
-    def source(self, count: float) -> RuleSource:
-        """The rules of both orders."""
-        return _JoinedRules(_Rules(self.above, count), _Rules(self.above.reversed(), count))
+    @property
+    def scale(self) -> float:
+        """That of one order."""
+        return self.above.scale
+
+    def rule(self, window: Window, count: float) -> LossRule | None:
+        """The integers beyond D/2 of both orders, and the rest of Q at loss 0; None where they are too many."""
+        halves = [one.half(window, count) for one in (self.above.reversed(), self.above)]
+        if halves[0] is None or halves[1] is None:
+            return None
+        (low, low_tails), (high, high_tails) = halves[0], halves[1]
+        log_rest, rest_error = self._rest()
+
+        def joined(name: str, rest: float) -> Array:
+            return np.concatenate((getattr(low, name), [[rest]], getattr(high, name)), axis=1)
+
+        return replace(
+            low,
+            loss=joined("loss", 0.0),
+            loss_error=joined("loss_error", 0.0),
+            log_weight=joined("log_weight", log_rest),
+            weight_error=joined("weight_error", rest_error),
+            quadrature=_BothTails((low_tails, high_tails)),
+        )
+
+    def _rest(self) -> tuple[float, float]:
+        """``ln`` of the mass at loss 0 and a bound on its error."""
+        of = self.above
+        s, shift = of.sigma, of.sensitivity
+        log_z, z_error = log_normaliser(s)
+        x = np.arange(-((shift - 1) // 2), shift // 2 + 1.0)  # -D/2 < x <= D/2
+        log_q = -x * x / (2.0 * s * s) - log_z
+        share = np.full(x.size, 1.0 - of.rate)
+        if shift % 2 == 0:
+            share[-1] = 2.0 - of.rate  # loss 0 itself
+        # 1 - g is exact or one rounding off; each term is off by what its exponent is, and the exponential
+        error = U * (6.0 * (shift / s) ** 2 + 2.0 * float(np.abs(log_q).max()) + x.size + 4.0) + z_error
+        value = math.log(float((share * np.exp(log_q)).sum()))
+        return value, error + 3.0 * ELEMENTARY + ELEMENTARY * abs(value)
 
 
 @final
@@ -117,73 +200,6 @@ class _IntegerTails(Quadrature):
             total += np.where(fall > 0.0, tail, np.inf)
         return total[:, None]
 
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """The same: no term is larger than on the real axis."""
-        return error
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Rules(RuleSource):
-    """One pair and how often it is composed."""
-
-    of: DiscreteGaussianSummand
-    count: float
-
-    @property
-    def steps(self) -> float:
-        """The count."""
-        return self.count
-
-    @property
-    def scale(self) -> float:
-        """Sensitivity over sigma."""
-        return self.of.sensitivity / self.of.sigma
-
-    is_atomic = True
-
-    def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
-        """The losses of a rule, exact, and the count; not known so well where records are sampled."""
-        if self.of.rate < 1.0:
-            return None
-        unit = Fraction(self.of.sensitivity) / (2 * Fraction(self.of.sigma) ** 2)
-        first = round(float(rule.loss[0, 0]) / float(unit))
-        return [([unit * (first + 2 * k) for k in range(rule.nodes)], self.count)]
-
-    def half(self, window: Window) -> tuple[LossRule, _IntegerTails] | None:
-        """The integers beyond D/2 of a rule, and what is left out beyond the last of them."""
-        rule = self.rule(window)
-        if rule is None:
-            return None
-        tails = cast("_IntegerTails", rule.quadrature)
-        kept = tails.first + np.arange(rule.nodes) > 0.5 * self.of.sensitivity
-        columns = {name: getattr(rule, name)[:, kept] for name in ("loss", "loss_error", "log_weight", "weight_error")}
-        half = replace(rule, **columns)
-        return half, replace(tails, first=-math.inf, log_weight=half.log_weight, loss=half.loss)
-
-    def rule(self, window: Window) -> LossRule | None:
-        """A rule on the integers that matter; None where they are too many."""
-        s, shift, g = self.of.sigma, float(self.of.sensitivity), self.of.rate
-        forward = self.of.order == "forward"
-        powers = [e if forward else 1.0 - e for e in (0.0, 1.0, *window.exponents)]
-        reach = s * (math.sqrt(-2.0 * window.log_accuracy) + 1.0) + 2.0
-        first = math.floor(min(powers) * shift - reach)
-        last = math.ceil(max(powers) * shift + reach)
-        if last - first > _MOST_INTEGERS:
-            return None
-        x = np.arange(first, last + 1.0)
-        base = shift / (2.0 * s * s) * (2.0 * x - shift)
-        base_error = 4.0 * U * np.abs(base)
-        loss = sampled_losses(base, g)
-        loss_error = sampled_loss_error(loss, base, g, base_error) if g < 1.0 else base_error
-        log_z, z_error = log_normaliser(s)
-        log_weight = -x * x / (2.0 * s * s) - log_z
-        error = U * (6.0 * x * x / (2.0 * s * s) + 2.0 * np.abs(log_weight)) + z_error
-        nodes: tuple[Array, ...] = loss, loss_error, log_weight, error
-        nodes = nodes if forward else reversed_nodes(*nodes)
-        tails = _IntegerTails(first, last, self.of, nodes[2], nodes[0])
-        return LossRule.of_pair(*nodes, count=self.count, quadrature=tails)
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -195,66 +211,6 @@ class _BothTails(Quadrature):
     def error(self, exponents: Array) -> Array:
         """Their sum, shape (K, 1)."""
         return self.halves[0].error(exponents) + self.halves[1].error(exponents)
-
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """The same: no term is larger than on the real axis."""
-        return error
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _JoinedRules(RuleSource):
-    """Both orders, of which one half each is taken."""
-
-    above: _Rules
-    below: _Rules
-
-    @property
-    def steps(self) -> float:
-        """The count."""
-        return self.above.count
-
-    @property
-    def scale(self) -> float:
-        """Sensitivity over sigma."""
-        return self.above.scale
-
-    is_atomic = True
-
-    def rule(self, window: Window) -> LossRule | None:
-        """The integers beyond D/2 of both orders, and the rest of Q at loss 0; None where they are too many."""
-        halves = [rules.half(window) for rules in (self.below, self.above)]
-        if halves[0] is None or halves[1] is None:
-            return None
-        (low, low_tails), (high, high_tails) = halves[0], halves[1]
-        log_rest, rest_error = self._rest()
-
-        def joined(name: str, rest: float) -> Array:
-            return np.concatenate((getattr(low, name), [[rest]], getattr(high, name)), axis=1)
-
-        return replace(
-            low,
-            loss=joined("loss", 0.0),
-            loss_error=joined("loss_error", 0.0),
-            log_weight=joined("log_weight", log_rest),
-            weight_error=joined("weight_error", rest_error),
-            quadrature=_BothTails((low_tails, high_tails)),
-        )
-
-    def _rest(self) -> tuple[float, float]:
-        """``ln`` of the mass at loss 0 and a bound on its error."""
-        of = self.above.of
-        s, shift = of.sigma, of.sensitivity
-        log_z, z_error = log_normaliser(s)
-        x = np.arange(-((shift - 1) // 2), shift // 2 + 1.0)  # -D/2 < x <= D/2
-        log_q = -x * x / (2.0 * s * s) - log_z
-        share = np.full(x.size, 1.0 - of.rate)
-        if shift % 2 == 0:
-            share[-1] = 2.0 - of.rate  # loss 0 itself
-        # 1 - g is exact or one rounding off; each term is off by what its exponent is, and the exponential
-        error = U * (6.0 * (shift / s) ** 2 + 2.0 * float(np.abs(log_q).max()) + x.size + 4.0) + z_error
-        value = math.log(float((share * np.exp(log_q)).sum()))
-        return value, error + 3.0 * ELEMENTARY + ELEMENTARY * abs(value)
 
 
 def log_normaliser(s: float) -> tuple[float, float]:

@@ -47,10 +47,6 @@ class KeptTails(Quadrature):
         known = (exponents >= self.lowest) & (exponents <= self.highest)
         return np.where(known[:, None], self.share, np.inf)
 
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """The same: no term is larger than on the real axis."""
-        return error
-
 
 def may_be_cut(table: AtomTable) -> bool:
     """Whether the atoms are many, and not wanted for a shared lattice."""

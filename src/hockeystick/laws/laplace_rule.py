@@ -25,7 +25,7 @@ import numpy as np
 
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window, reversed_nodes
+from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, Window, reversed_nodes
 from hockeystick.transforms.summand import Order, SampledSummand
 
 Support = Literal["whole", "between the atoms"]
@@ -104,52 +104,25 @@ _RHO = np.array([1.3, 1.6, 2.0, 2.6, 3.4, 4.5, 6.0, 8.0, 11.0, 15.0, 20.0, 28.0,
 @final
 @dataclass(frozen=True)
 class LaplaceSummand(SampledSummand):
-    """A Laplace pair of this shift (sensitivity over noise, one rounding off), sampled or not."""
-
-    shift: float
-    support: Support = "whole"
-
-    def source(self, count: float) -> RuleSource:
-        """The rules of the pair."""
-        return LaplaceRules(self.shift, self.rate, count, self.order, self.support)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LaplaceRules(RuleSource):
-    """One pair and how often it is composed.
+    """A Laplace pair of this shift (sensitivity over noise, one rounding off), sampled or not.
 
     Attributes
     ----------
     shift : float
         m, one rounding off.
-    rate : float
-        g.
-    count : float
-        Number of steps.
-    order : {"forward", "reversed"}
-        The subsampled pair against Q, or the reverse.
     support : {"whole", "between the atoms"}
         What there is of the pair.
     """
 
     shift: float
-    rate: float
-    count: float
-    order: Order
     support: Support = "whole"
-
-    @property
-    def steps(self) -> float:
-        """The count."""
-        return self.count
 
     @property
     def scale(self) -> float:
         """The shift."""
         return self.shift
 
-    def rule(self, window: Window) -> LossRule | None:
+    def rule(self, window: Window, count: float) -> LossRule | None:
         """A rule that serves the window; None where it would need too many panels."""
         exponents = np.array([0.0, 1.0, *window.exponents])
         own = exponents if self.order == "forward" else 1.0 - exponents
@@ -164,7 +137,7 @@ class LaplaceRules(RuleSource):
         nodes = loss, loss_error, log_q, weight_error
         return LossRule.of_pair(
             *(reversed_nodes(*nodes) if self.order == "reversed" else nodes),
-            count=self.count,
+            count=count,
             quadrature=_Panels(self.shift / panels * (1.0 + 1e-12), self.rate == 1.0, self.order),
             cells=self._cells(window.cells) if window.cells else None,
         )

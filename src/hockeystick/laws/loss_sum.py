@@ -22,7 +22,7 @@ from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.columns import Array, Places
 from hockeystick.transforms.replicas import Replicas
-from hockeystick.transforms.rule import LossRule, Rows, Sketch, Window
+from hockeystick.transforms.rule import LossRule, Numbers, Rows, RuleSource, Sketch, Window
 from hockeystick.transforms.saddle import LossSum, is_few
 from hockeystick.transforms.summand import Summand
 
@@ -35,8 +35,29 @@ _SHARE = 1e-10
 _AT_ONCE = 16384  # nodes of rules built together: their arrays stay in the processor's cache
 
 
+class _OfSources(LossSum):
+    """A sum whose parts have rules, each of which may leave out some mass."""
+
+    _sources: Sequence[RuleSource]
+    log_drop: Numbers
+
+    def rules(self, window: Window) -> Sequence[LossRule] | None:
+        """Rules for everything but the normal part; None where one would be too long."""
+        window = replace(window, log_drop=self.log_drop)
+        found = [source.rule(window) for source in self._sources]
+        rules = [rule for rule in found if rule is not None]
+        return rules if len(rules) == len(found) else None
+
+    def sketches(self, window: Window) -> Sequence[Sketch] | None:
+        """The same without errors."""
+        window = replace(window, log_drop=self.log_drop)
+        found = [source.sketch(window) for source in self._sources]
+        sketches = [sketch for sketch in found if sketch is not None]
+        return sketches if len(sketches) == len(found) else None
+
+
 @final
-class PairSum(LossSum):
+class PairSum(_OfSources):
     """The privacy loss of a composition in one direction.
 
     Parameters
@@ -121,20 +142,6 @@ class PairSum(LossSum):
         """What tells sums of a `kind` from each other that are not looked at by one coarse rule of a step."""
         return self.source.law, self.log_drop, is_few(self.total_count)
 
-    def rules(self, window: Window) -> Sequence[LossRule] | None:
-        """Rules for everything but the normal part; None where one would be too long."""
-        window = replace(window, log_drop=self.log_drop)
-        found = [source.rule(window) for source in self._sources]
-        rules = [rule for rule in found if rule is not None]
-        return rules if len(rules) == len(found) else None
-
-    def sketches(self, window: Window) -> Sequence[Sketch] | None:
-        """The same without errors."""
-        window = replace(window, log_drop=self.log_drop)
-        found = [source.sketch(window) for source in self._sources]
-        sketches = [sketch for sketch in found if sketch is not None]
-        return sketches if len(sketches) == len(found) else None
-
     @cached_property
     def kind(self) -> str | None:
         """Sums of one kind can be asked together (`LikeSums`); None where they cannot."""
@@ -164,7 +171,7 @@ def together(sums: Sequence[PairSum]) -> LossSum:
 
 
 @final
-class LikeSums(LossSum):
+class LikeSums(_OfSources):
     """The privacy losses of several runs, each a sum of one part and a normal one: a rule each, in one batch.
 
     Parameters
@@ -176,8 +183,9 @@ class LikeSums(LossSum):
     """
 
     def __init__(self, source: SubsampledGaussians, gaussian_variance: Array, log_drop: Array) -> None:
-        self._source, self._variance, self.log_drop = source, gaussian_variance, log_drop
-        self.gaussian_variance = gaussian_variance
+        self._source, self._sources = source, [source]
+        self.gaussian_variance: Array = gaussian_variance
+        self.log_drop: Array = log_drop
 
     @classmethod
     def of(cls, sums: Sequence[PairSum]) -> LikeSums:
@@ -197,7 +205,7 @@ class LikeSums(LossSum):
         return self._source.shift
 
     def at(self, rows: Rows) -> LikeSums:
-        return LikeSums(self._source.at(rows), self._variance[rows], self.log_drop[rows])
+        return LikeSums(self._source.at(rows), self.gaussian_variance[rows], self.log_drop[rows])
 
     def alike(self, window: Window) -> Iterator[tuple[Places, LossSum, Window]]:
         sizes = self._source.lengths(replace(window, log_drop=self.log_drop))
@@ -206,11 +214,3 @@ class LikeSums(LossSum):
             for first in range(0, rows.size, most):
                 own = rows[first : first + most]
                 yield own, self.at(own), window.at(own)
-
-    def rules(self, window: Window) -> Sequence[LossRule] | None:
-        rule = self._source.rule(replace(window, log_drop=self.log_drop))
-        return None if rule is None else [rule]
-
-    def sketches(self, window: Window) -> Sequence[Sketch] | None:
-        sketch = self._source.sketch(replace(window, log_drop=self.log_drop))
-        return None if sketch is None else [sketch]

@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.numerics.rounding import ELEMENTARY, U
-from hockeystick.transforms.rule import Array, Cells, LossRule, RuleSource, Window, reversed_nodes
+from hockeystick.transforms.rule import Array, Cells, LossRule, Window, reversed_nodes
 from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
 from hockeystick.transforms.summand import Order, Summand
 
@@ -98,35 +98,6 @@ class MixtureSummand(Summand):
         mixed = ((c, rest * q + rate * p, q) if forward else (c, p, rest * p + rate * q) for c, p, q in self.components)
         return MixtureSummand(tuple(mixed), self.order)
 
-    def source(self, count: float) -> RuleSource:
-        """The rules of the pair."""
-        return MixtureRules(self.components, count, self.order)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class MixtureRules(RuleSource):
-    """One pair and how often it is composed.
-
-    Attributes
-    ----------
-    components : tuple of Component
-        (P, Q), by increasing centre.
-    count : float
-        Number of steps.
-    order : {"forward", "reversed"}
-        The pair itself, or its reverse.
-    """
-
-    components: tuple[Component, ...]
-    count: float
-    order: Order
-
-    @property
-    def steps(self) -> float:
-        """The count."""
-        return self.count
-
     @property
     def scale(self) -> float:
         """Distance of the outermost centres."""
@@ -138,7 +109,7 @@ class MixtureRules(RuleSource):
         rows = [(c, float(p), float(q), float(p - q)) for c, p, q in self.components]
         return _Sides(*np.array(rows).T.copy())
 
-    def rule(self, window: Window) -> LossRule | None:
+    def rule(self, window: Window, count: float) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
         exponents = np.array([0.0, 1.0, *window.exponents])
         own = exponents if self.order == "forward" else 1.0 - exponents
@@ -164,7 +135,7 @@ class MixtureRules(RuleSource):
             return None
         t = np.arange(first, last + 1.0) * step[0]
         cells = self._cells(t, float(step[0]), window.cells) if window.cells else None
-        return self._assembled(t, step, strip, cells)
+        return self._assembled(t, step, strip, cells, count)
 
     def _hull(self, own: Array) -> tuple[float, float]:
         """An interval of t that holds all maxima of the integrand at powers e of P: ``t = e m_p + (1 - e) m_q``."""
@@ -233,7 +204,7 @@ class MixtureRules(RuleSource):
         ratio_error = 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)))
         return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
-    def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None) -> LossRule:
+    def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None, count: float) -> LossRule:
         looks = self._look(t)
         forward = self.order == "forward"
         constant = math.log(float(step[0])) - _LOG_SQRT_2PI
@@ -254,7 +225,7 @@ class MixtureRules(RuleSource):
             growth=np.array([0.5]),
             fall=np.zeros(1),
         )
-        return LossRule.of_pair(*nodes, count=self.count, quadrature=quadrature, cells=cells)
+        return LossRule.of_pair(*nodes, count=count, quadrature=quadrature, cells=cells)
 
     def _cells(self, t: Array, step: float, between: int) -> Cells:
         """The density of the loss, ``between`` cells to a step."""

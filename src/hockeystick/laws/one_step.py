@@ -44,9 +44,6 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     >>> lower <= 0.12693673750664397 <= upper, upper - lower < 1e-14
     (True, True)
     """
-    known = _known(pair, epsilon)
-    if known is not None:
-        return known
     below, above = one_step_deltas(pair, np.array([epsilon]))
     return float(below[0]), float(above[0])
 
@@ -59,33 +56,26 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     another pair next to it where one is given ``above``.
     """
     above = pair if above is None else above
-    known = [sides for at in epsilon.tolist() if (sides := _known(pair, at)) is not None]
-    if len(known) == epsilon.size:
-        return np.array([low for low, _ in known]), np.array([high for _, high in known])
+    if pair.curve is not None:
+        low, high = np.array([pair.curve.delta(at) for at in epsilon.tolist()]).T
+        return low, high
     cells, cuts, reached = _reached(above, epsilon)
-    lower = _lowers(pair, epsilon, cells if above is pair else None)
+    lower = least_one_step_deltas(pair, epsilon, cells if above is pair else None)
     upper = _most(cells, cuts - cells.slack, beyond=cuts >= above.loss_bounds[1])
     if above.mass_at_infinity > 0.0:
         upper = ups(upper + above.mass_at_infinity)
     return lower, np.where(reached, np.minimum(upper, 1.0), 1.0)
 
 
-def least_one_step_deltas(pair: Pair, epsilon: Array) -> Array:
-    """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of."""
-    return _lowers(pair, epsilon, None)
+def least_one_step_deltas(pair: Pair, epsilon: Array, cells: CellMasses | None = None) -> Array:
+    """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of.
 
-
-def _lowers(pair: Pair, epsilon: Array, cells: CellMasses | None) -> Array:
-    """Lower bounds, from what lies above cuts next to each epsilon where that is at hand."""
+    From what lies above cuts next to each epsilon, where that is at hand.
+    """
     lower = _least(_above(pair, epsilon)[0] if cells is None else cells, epsilon)
     if pair.mass_at_infinity > 0.0:
         lower = downs(lower + least_infinite(pair.mass_at_infinity))
     return np.minimum(np.maximum(lower, 0.0), 1.0)
-
-
-def _known(pair: Pair, epsilon: float) -> tuple[float, float] | None:
-    """Bounds on delta where the pair itself knows its curve."""
-    return None if pair.curve is None else pair.curve.delta(epsilon)
 
 
 def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array, Flags]:

@@ -59,7 +59,7 @@ def normal_intervals(edges: Array, centre: Array | float = 0.0, centre_error: Ar
 def normal_masses(
     left: Array, right: Array, centre: Array | float = 0.0, centre_error: Array | float = 0.0
 ) -> IntervalMasses:
-    """The same of any intervals, by their ends, each at most its right one: every mass is to the bit what it is alone."""
+    """The same of any intervals between ``left`` and ``right``, to the bit as of each alone."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # of empty intervals and infinite ends
         middle = 0.5 * (left + right) - centre
         width = np.broadcast_to(right - left, middle.shape)

@@ -20,10 +20,7 @@ from typing import Final
 import numpy as np
 
 from hockeystick.numerics.columns import Array
-from hockeystick.numerics.rounding import TRIGONOMETRIC, U
-
-__all__ = ["EXPONENTIAL_RESIDUAL", "SINE_RESIDUAL", "SWITCH", "TRIGONOMETRIC", "exponential_residual", "sine_residual"]
-
+from hockeystick.numerics.rounding import U
 
 SWITCH: Final = 0.25
 """Size of the argument up to which the Taylor polynomial of exp is used."""

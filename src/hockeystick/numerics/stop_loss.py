@@ -31,9 +31,6 @@ from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 
-__all__ = ["NOISE_LOST", "LinearCells", "RareTerms", "StopLoss", "lognormal_square", "noise_deviation", "surely_beyond"]
-
-
 TENTS: tuple[float, ...] = (2.0, 5.0, 20.0)
 """Half-widths of the tents, in units of sigma."""
 

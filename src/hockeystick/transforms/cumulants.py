@@ -21,7 +21,7 @@ import numpy as np
 from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Columns, across
 from hockeystick.transforms.nodes import Nodes
-from hockeystick.transforms.rule import Array, Numbers, by_run
+from hockeystick.transforms.rule import Array, Numbers, Sketch, by_run
 
 _AT_ONCE = 1 << 19  # nodes times tilts
 _CACHED = 1 << 16  # the same of rules that share calls: their arrays stay in the processor's cache
@@ -40,30 +40,20 @@ class NodeSource(Protocol):
         """Nodes that cover both distributions up to tails of about ``e^log_tail``."""
 
 
-class Weighted(Protocol):
-    """B distributions of n nodes each."""
-
-    @property
-    def loss(self) -> Array:
-        """Losses (nats), shape (B, n)."""
-
-    @property
-    def log_p(self) -> Array:
-        """``ln`` of their weights under P, shape (B, n)."""
-
-    @property
-    def counts(self) -> Array:
-        """How often each is composed, shape (B,)."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class NodeBatch:
-    """Nodes of like number, stacked: see `Weighted`."""
+    """B distributions of n nodes each: losses (nats), ``ln`` of their weights under P, and how often each is composed.
+
+    Arrays of shape (B, n), and (B,).
+    """
 
     loss: Array
     log_p: Array
     counts: Array
+
+
+Weighted = NodeBatch | Sketch
 
 
 @final

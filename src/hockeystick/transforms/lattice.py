@@ -17,8 +17,8 @@ from typing import final
 
 import numpy as np
 
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array
 
 _MOST_CELLS = 1 << 20
 _SAME = 64.0 * U  # of the largest loss: how near a multiple of the lattice a loss must lie

@@ -9,9 +9,8 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.transforms.sketch import Array
+from hockeystick.numerics.columns import Array, Places
 
 _CHUNK = 64
 _MANY = 512.0  # nodes whose number keeps three bits
@@ -40,7 +39,7 @@ def node_sum(terms: Array) -> Array:
 
 
 @functools.cache
-def _starts(nodes: int) -> NDArray[np.intp]:
+def _starts(nodes: int) -> Places:
     """Where the chunks start."""
     starts = np.arange(0, nodes, chunk(nodes))
     starts.flags.writeable = False

@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.transforms.rule import Array
+from hockeystick.numerics.columns import Array
 
 _LARGEST: Final = 1e70  # nats: fourth powers are taken, and multiplied by counts
 

@@ -20,7 +20,7 @@ from typing import Self, final
 
 import numpy as np
 
-from hockeystick.transforms.sketch import Array
+from hockeystick.numerics.columns import Array
 
 _DEEP = 90.0  # nats by which the leader's own replica has fallen at the ends of its window
 _DEVIATIONS = 8.0  # of the loss: deltas of 1e-15

@@ -15,8 +15,6 @@ from hockeystick.transforms.replicas import Replicas
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Quadrature, Sketch, Window, reversed_nodes
 from hockeystick.transforms.saddle import LossSum
 
-__all__ = ["ReversedSum", "reversed_rule"]
-
 
 def reversed_rule(rule: LossRule, cells: Cells | None = None) -> LossRule:
     """The same nodes for the reverse: q and p trade places. ``cells`` are those of the law itself."""

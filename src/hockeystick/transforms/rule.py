@@ -24,31 +24,18 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.residuals import exponential_residual
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.node_sums import additions, by_run, chunk, few_bits_up, node_sum
-from hockeystick.transforms.sketch import Array, Cells, Numbers, Rows, Sketch
-
-__all__ = [
-    "OVERFLOW",
-    "Array",
-    "Cells",
-    "Grown",
-    "LossRule",
-    "NoQuadrature",
-    "Numbers",
-    "Quadrature",
-    "Rows",
-    "RuleSource",
-    "Sketch",
-    "Window",
-    "additions",
-    "by_run",
-    "chunk",
-    "few_bits_up",
-    "leaning",
-    "node_sum",
-]
+from hockeystick.transforms.node_sums import additions as additions
+from hockeystick.transforms.node_sums import by_run as by_run
+from hockeystick.transforms.node_sums import chunk as chunk
+from hockeystick.transforms.node_sums import few_bits_up as few_bits_up
+from hockeystick.transforms.node_sums import node_sum as node_sum
+from hockeystick.transforms.sketch import Cells as Cells
+from hockeystick.transforms.sketch import Numbers as Numbers
+from hockeystick.transforms.sketch import Rows as Rows
+from hockeystick.transforms.sketch import Sketch as Sketch
 
 OVERFLOW: Final = 600.0
 """Exponent of a weighted node that is not exceeded."""
@@ -63,9 +50,12 @@ class Quadrature(ABC):
     def error(self, exponents: Array) -> Array:
         """Bound on ``|M - M_f| / M`` at real exponents, shape (K,) or (K, R), shape (K, B)."""
 
-    @abstractmethod
     def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """Bound on ``|M(z) - M_f(z)| / M(Re z)`` for every ``|Im z| <= frequency``, given `error`, shape (B,)."""
+        """Bound on ``|M(z) - M_f(z)| / M(Re z)`` for every ``|Im z| <= frequency``, given `error`, shape (B,).
+
+        Of a sum without some of its terms that `error` itself: none is larger than on the real axis.
+        """
+        return error
 
 
 @final
@@ -78,10 +68,6 @@ class NoQuadrature(Quadrature):
     def error(self, exponents: Array) -> Array:
         """Zero."""
         return np.zeros((len(exponents), self.size))
-
-    def error_up_to(self, frequency: float, exponent: float, error: Array) -> Array:
-        """Zero."""
-        return error
 
 
 @final

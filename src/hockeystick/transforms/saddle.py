@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import across
+from hockeystick.numerics.columns import Places, across
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.tilted_normal import tilted_normal
 from hockeystick.transforms.cumulants import Scan, scan, smooth_log_delta
@@ -72,7 +71,7 @@ class LossSum(ABC):
         """The sums of some of the runs."""
         return self
 
-    def alike(self, window: Window) -> Iterator[tuple[NDArray[np.intp], LossSum, Window]]:
+    def alike(self, window: Window) -> Iterator[tuple[Places, LossSum, Window]]:
         """Runs whose rules have as many nodes, a few at a time, with their part of the window."""
         yield np.zeros(1, dtype=np.intp), self, window
 
@@ -221,23 +220,16 @@ def find_saddle(losses: LossSum, excess: Callable[[Scan], Array]) -> Saddle | No
         From a scan of k tilts to k numbers.
     """
     for level in range(_MOST_LEVELS):
-        top, sketches = coarse_sketches(losses, level)
-        if sketches is None:
+        _, tops, sketches = next(level_sketches(losses, level), (None, None, None))
+        if tops is None or sketches is None:
             return None
-        found = _search(losses, sketches, top, excess)
+        found = _search(losses, sketches, float(tops[0]), excess)
         if found is not None:
             return found
     return None
 
 
-def coarse_sketches(losses: LossSum, level: int) -> tuple[float, Sequence[Sketch] | None]:
-    """The largest tilt of a level, eight times that of the level below, and rules that serve all below it, if any."""
-    for _, top, sketches in level_sketches(losses, level):
-        return float(top[0]), sketches
-    return 0.0, None
-
-
-def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[NDArray[np.intp], Array, Sequence[Sketch] | None]]:
+def level_sketches(losses: LossSum, level: int) -> Iterator[tuple[Places, Array, Sequence[Sketch] | None]]:
     """Of R sums, those with sketches of one length: which, the largest tilts of a level, and the rules."""
     tops = (16.0 + 4.0 / np.maximum(np.atleast_1d(losses.typical_shift), 1e-3)) * 8.0**level
     few = is_few(np.atleast_1d(losses.total_count))

@@ -10,13 +10,10 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Array, Columns, Places
 
-Array = NDArray[np.float64]
-
-Rows = NDArray[np.intp] | slice
+Rows = Places | slice
 """Which rows of a batch."""
 
 Numbers = float | Array

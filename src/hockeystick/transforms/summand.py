@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Literal, Self, final
 
 from hockeystick.errors import UnknownPairError
 from hockeystick.transforms.replicas import LatticeNormal
-from hockeystick.transforms.rule import RuleSource
+from hockeystick.transforms.rule import LossRule, RuleSource, Window
 
 Order = Literal["forward", "reversed"]
 """Whether the loss is that of ((1 - g) Q + g P, Q), or of the reverse."""
@@ -59,14 +59,59 @@ class Summand(ABC):
         """
         raise UnknownPairError("no certified transform is known for this noise in batches of a fixed size")
 
-    def source(self, count: float) -> RuleSource:
-        """A source of its own, composed so often; laws of which many make one batch have none."""
+    is_atomic = False
+    """Whether the losses are discrete, of a law that has rules of its own."""
+
+    @property
+    def scale(self) -> float:
+        """As in `RuleSource`, of a law that has rules of its own."""
         raise NotImplementedError
+
+    def rule(self, window: Window, count: float) -> LossRule | None:
+        """The rule of this law alone, composed so often; laws of which many make one batch have none."""
+        raise NotImplementedError
+
+    def precise(self, rule: LossRule) -> Sequence[Fraction] | None:
+        """The losses of such a rule to within `transforms.lattice.PRECISE`; None where not known."""
+        return None
 
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """Batches for summands of this class, each with the number of times it is composed."""
-        return [one.source(count) for one, count in group]
+        return [Repeated(one, count) for one, count in group]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Repeated(RuleSource):
+    """A law that has rules of its own, and how often it is composed."""
+
+    of: Summand
+    count: float
+
+    @property
+    def steps(self) -> float:
+        """The count."""
+        return self.count
+
+    @property
+    def scale(self) -> float:
+        """That of the law."""
+        return self.of.scale
+
+    @property
+    def is_atomic(self) -> bool:
+        """As the law is."""
+        return self.of.is_atomic
+
+    def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
+        """The losses of the law, and the count."""
+        found = self.of.precise(rule)
+        return None if found is None else [(found, self.count)]
+
+    def rule(self, window: Window) -> LossRule | None:
+        """That of the law."""
+        return self.of.rule(window, self.count)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,3 @@
 """Certified curves by contour integration: the engine that the contour and the certified accountant share."""
 
-from hockeystick.engines.contour.curve import ContourCurve
-
-__all__ = ["ContourCurve"]
+from hockeystick.engines.contour.curve import ContourCurve as ContourCurve

@@ -22,9 +22,8 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns, across, column
+from hockeystick.numerics.columns import Columns, Flags, across, column
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_up
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Numbers, by_run
@@ -113,7 +112,7 @@ class Chernoff(Columns):
         return Copies(self, gap, spread, 1.0 + gap + np.abs(spread), doubt)
 
     @cached_property
-    def sides(self) -> NDArray[np.bool_]:
+    def sides(self) -> Flags:
         """Which tilts bound the terms j > 0; which is 0; which bound the terms j < 0, and what they lie above."""
         above = self._gap > 0.0
         below = (self.tilts >= -1.0) & (self.tilts <= 0.0)
@@ -183,7 +182,7 @@ class Copies:
         return np.exp(np.minimum(log_sum + 8.0 * U * (np.abs(log_sum) + self.size), 700.0))
 
 
-def _least(values: Array, chosen: NDArray[np.bool_]) -> Array:
+def _least(values: Array, chosen: Flags) -> Array:
     """The smallest of the chosen along the last axis; infinite where there are none."""
     return np.asarray(np.where(chosen, values, np.inf).min(axis=-1))
 

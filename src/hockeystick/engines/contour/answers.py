@@ -8,6 +8,7 @@ Guarantee: both sides certified. A question that is not `Answers.known` is to be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
@@ -20,15 +21,13 @@ from hockeystick.engines.contour.line_curve import COLUMNS, Curve
 from hockeystick.engines.contour.lines import Lines
 from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Rows, Targets, root_brackets
+from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Targets, root_brackets
 from hockeystick.engines.contour.search import REACH, PlacedLine, ranges_of
 from hockeystick.engines.contour.standing import StandingLines, stand
 from hockeystick.engines.contour.stations import Station
 from hockeystick.engines.contour.widths import is_narrow, sides
-from hockeystick.engines.rare.losses import METHOD as RARE_METHOD
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Array, Columns, Flags, Places
 from hockeystick.numerics.rounding import TINY
-from hockeystick.transforms.rule import Array
 
 METHOD: Final = "contour"
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
@@ -36,8 +35,6 @@ _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsil
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
 _ROUNDS = 3  # of stations asked: one, but next to cliffs of K
 _ERRORS = ("rounding", "truncation", "aliasing")
-
-Flags = NDArray[np.bool_]
 
 
 @final
@@ -52,13 +49,13 @@ class Answers(Columns):
     lower, upper : ndarray
         Certified sides.
     errors : ndarray, shape (3, E)
-        Sizes of rounding, truncation and aliasing.
+        Sizes of rounding, truncation and aliasing; NaN where a bracket is not said to be apart by it.
     at_zero : ndarray of bool
         Whether epsilon is 0 because delta is proved to be smaller there.
     point : ndarray
         The epsilon of a delta, as it was looked for.
-    rare : ndarray of bool
-        Whether lines of rare large losses answered.
+    method : ndarray of str
+        What answered.
     """
 
     known: Flags
@@ -67,9 +64,14 @@ class Answers(Columns):
     errors: Array
     at_zero: Flags
     point: Array
-    rare: Flags
+    method: NDArray[np.object_]
 
-    def put(self, rows: Rows, found: Answers) -> Answers:
+    @property
+    def by_contour(self) -> Flags:
+        """Whether lines of the contour answered, if anything did."""
+        return np.asarray(self.method == METHOD, dtype=np.bool_)
+
+    def put(self, rows: Places, found: Answers) -> Answers:
         """These, with what was found of some questions, in increasing order, in its place."""
         if rows.size == self.known.size:
             return found
@@ -87,21 +89,17 @@ class Answers(Columns):
 
     def bound(self, index: int) -> Bound:
         """One answer."""
-        if self.rare[index]:
-            return from_sides(float(self.lower[index]), float(self.upper[index]), RARE_METHOD)
         notes = (_PROVED_SMALLER,) if self.at_zero[index] else ()
-        errors = (
-            {} if self.at_zero[index] else {n: float(e) for n, e in zip(_ERRORS, self.errors[:, index], strict=True)}
-        )
-        return from_sides(float(self.lower[index]), float(self.upper[index]), METHOD, notes, errors)
+        said = () if self.at_zero[index] else zip(_ERRORS, self.errors[:, index].tolist(), strict=True)
+        errors = {name: error for name, error in said if not math.isnan(error)}
+        return from_sides(float(self.lower[index]), float(self.upper[index]), self.method[index], notes, errors)
 
-    def together(self, rows: Rows) -> Bound:
+    def together(self, rows: Places) -> Bound:
         """Some known answers as one."""
-        if self.rare[rows].all() and rows.size:
-            return Bound(self.lower[rows], self.upper[rows], RARE_METHOD)
-        errors = self.errors[:, rows][:, ~(self.at_zero | self.rare)[rows]]
-        method = "; ".join([METHOD] + [RARE_METHOD] * bool(self.rare[rows].any()))
-        largest = {name: float(row.max(initial=0.0)) for name, row in zip(_ERRORS, errors, strict=True)}
+        errors = np.where(self.at_zero[rows], 0.0, self.errors[:, rows])
+        method = "; ".join(sorted(set(self.method[rows].tolist())))
+        said = [(name, row[~np.isnan(row)]) for name, row in zip(_ERRORS, errors, strict=True)]
+        largest = {name: float(row.max()) for name, row in said if row.size}
         notes = (_PROVED_SMALLER,) if self.at_zero[rows].any() else ()
         return Bound(np.maximum(self.lower[rows], 0.0), np.maximum(self.upper[rows], 0.0), method, notes, largest)
 
@@ -121,12 +119,12 @@ class _Asked:
         The line of each of the rows.
     """
 
-    rows: Rows
+    rows: Places
     placed: Sequence[PlacedLine]
-    which: Rows
+    which: Places
 
     @classmethod
-    def of(cls, curves: Sequence[StandingLines], owners: Rows, stations: Sequence[Station | None]) -> _Asked:
+    def of(cls, curves: Sequence[StandingLines], owners: Places, stations: Sequence[Station | None]) -> _Asked:
         numbers: dict[tuple[int, Station | None], int] = {}
         keys = [numbers.setdefault(key, len(numbers)) for key in zip(owners.tolist(), stations, strict=True)]
         stand([(curves[owner], station) for owner, station in numbers])
@@ -148,7 +146,7 @@ def _line_at(curve: StandingLines, station: Station | None) -> PlacedLine | None
         return None
 
 
-def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Answers:
+def deltas(curves: Sequence[StandingLines], owners: Places, epsilon: Array) -> Answers:
     """delta of ``curves[owners[i]]`` at ``epsilon[i]``, each finite and well below its largest loss."""
     stations = look_for(curves, owners, epsilon, "delta")
     answers = _deltas_at(stations, curves, owners, epsilon)
@@ -163,7 +161,7 @@ def deltas(curves: Sequence[StandingLines], owners: Rows, epsilon: Array) -> Ans
 
 
 def _deltas_at(
-    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Rows, epsilon: Array
+    stations: Sequence[Station | None], curves: Sequence[StandingLines], owners: Places, epsilon: Array
 ) -> Answers:
     """The same by lines at stations."""
     answers = unknown(epsilon.size)
@@ -181,7 +179,7 @@ def _deltas_at(
     return answers
 
 
-def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) -> Answers:
+def epsilons(curves: Sequence[StandingLines], owners: Places, targets: Targets) -> Answers:
     """epsilon of ``curves[owners[i]]`` at each of the values, of the finite part of delta."""
     answers = unknown(owners.size)
     stations = look_for(curves, owners, targets.undercut, "epsilon")
@@ -199,7 +197,7 @@ def epsilons(curves: Sequence[StandingLines], owners: Rows, targets: Targets) ->
 def _epsilons_at(
     stations: Sequence[Station | None],
     curves: Sequence[StandingLines],
-    owners: Rows,
+    owners: Places,
     targets: Targets,
     *,
     refused: bool,
@@ -229,7 +227,7 @@ def _epsilons_at(
 
 def solved(
     placed: Sequence[PlacedLine],
-    which: Rows,
+    which: Places,
     targets: Targets,
     start: Array,
     tolerance: Array,
@@ -256,7 +254,7 @@ def solved(
 
     last = Curve(*[np.empty(which.size)] * len(COLUMNS))  # at the first point that each was asked last
 
-    def brackets(rows: Rows, points: Array) -> LogBracket:
+    def brackets(rows: Places, points: Array) -> LogBracket:
         nonlocal last
         curve = lines.curve(which[rows], points)
         last = curve.first(rows, last)
@@ -274,12 +272,12 @@ def solved(
     share = np.minimum(theta / _LOOSE, 1.0 / np.maximum(upper, 1e-300))
     known = at_zero | (proved & (np.where(proved, width, 0.0) * share <= tolerance))
     return Answers(
-        known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point, known & False
+        known, lower, upper, _errors(last, theta * np.exp(targets.undercut)), at_zero, found.point, _by(known.size)
     )
 
 
 def _proved_at_zero(
-    brackets: Callable[[Rows, Array], LogBracket], found: RootBracket, targets: Targets, near: Flags
+    brackets: Callable[[Places, Array], LogBracket], found: RootBracket, targets: Targets, near: Flags
 ) -> Flags:
     """Whether delta is proved to be smaller at epsilon 0, or where epsilon is 0 itself."""
     proved = found.upper == 0.0
@@ -292,10 +290,13 @@ def _proved_at_zero(
 
 def unknown(size: int) -> Answers:
     """No answers."""
-    no = np.zeros(size, dtype=np.bool_)
-    return Answers(
-        no, np.zeros(size), np.zeros(size), np.zeros((len(_ERRORS), size)), no.copy(), np.zeros(size), no.copy()
-    )
+    no, nothing = np.zeros(size, dtype=np.bool_), np.zeros(size)
+    errors = np.full((len(_ERRORS), size), np.nan)
+    return Answers(no, nothing, nothing.copy(), errors, no.copy(), nothing.copy(), _by(size))
+
+
+def _by(size: int) -> NDArray[np.object_]:
+    return np.full(size, METHOD, dtype=np.object_)
 
 
 def errors_at(curve: Curve, unit: float) -> dict[str, float]:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
-from hockeystick.engines.contour.lattice_line import LatticeLine, Runs, prepare_lattice_line, runs
+from hockeystick.engines.contour.decay import Decay
+from hockeystick.engines.contour.laid import TiltedRules
+from hockeystick.engines.contour.lattice_line import LatticeLine, prepare_lattice_line, runs
 from hockeystick.engines.contour.line import line_at, line_parts
-from hockeystick.engines.contour.planned import MOST_NODES, MOST_WORK, TiltedRules, few_bit_steps, reach_of
+from hockeystick.engines.contour.planned import MOST_NODES, MOST_WORK, few_bit_steps, reach_of
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import TooManyBlocksError, sieve, sieve_work
 from hockeystick.engines.contour.smoothed_line import SmoothedLine, few_bits, smoothed_reach, smoothing
 from hockeystick.engines.contour.tilt_choice import LinePlan, log_share
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.lattice import SharedLattice
-from hockeystick.transforms.rule import Array, LossRule
+from hockeystick.transforms.rule import LossRule
 
 _MOST_SMOOTHED = 40_000_000  # products that one pass over the blocks of a smoothed line takes: 50 ms or so
 _MOST_FREQUENCIES = 1 << 31  # of a smoothed line: their products with a step of 21 bits are exact
@@ -43,21 +43,6 @@ def atomic_line(
     if lattice is not None:
         return _lattice_line(found, lattice, plan, epsilon)
     return _smoothed_line(epsilon, tolerance, found, plan, min(work, _MOST_SMOOTHED))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _LatticeDecay:
-    """The same for losses on a lattice, up to half its frequency."""
-
-    parts: Sequence[tuple[Runs, float]]
-
-    def log_bound(self, frequencies: Array) -> Array:
-        """At each frequency, shape (F,)."""
-        total = np.zeros(frequencies.size)
-        for part, count in self.parts:
-            total = total + count * part.log_bound(frequencies.ravel())
-        return (total * (1.0 - 1e-9)).reshape(frequencies.shape)
 
 
 def _smoothed_line(epsilon: float, tolerance: float, found: TiltedRules, several: LinePlan, work: int) -> SmoothedLine:
@@ -94,16 +79,13 @@ def _lattice_line(found: TiltedRules, lattice: SharedLattice, several: LinePlan,
     size = 2 * math.ceil(0.5 * found.period(epsilon, log_error) / lattice.spacing) + 1
     step = 2.0 * math.pi / (size * lattice.spacing)
     rows = [
-        (weight, float(doubt), float(count))
+        (weight, float(doubt), count[None])
         for t, r in zip(found.tilted, found.rules, strict=True)
         for weight, doubt, count in zip(t.weight, t.weight_error, r.counts, strict=True)
     ]
-    decay = _LatticeDecay(
-        [
-            (runs(weight, index, lattice.spacing, doubt), count)
-            for (weight, doubt, count), index in zip(rows, lattice.indices, strict=True)
-        ]
-    )
+    uniform = zip(rows, lattice.indices, strict=True)
+    parts = [(runs(weight, index, lattice.spacing, doubt), count) for (weight, doubt, count), index in uniform]
+    decay = Decay(parts, 0.0)  # up to half the frequency of the lattice
     cut = float(reach_of(decay, several)[0])
     whole = (size + 1) // 2
     nodes = whole if not math.isfinite(cut) else min(whole, math.ceil(cut / step) + 1)

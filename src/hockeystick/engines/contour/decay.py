@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns, across, column
+from hockeystick.numerics.columns import Columns, Flags, across, column
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.log_moments import LogMoments
 from hockeystick.transforms.rule import Array, Cells, LossRule, Numbers, Rows, Sketch, by_run
@@ -115,7 +114,7 @@ def _level_sets(profile: Array, width: Array) -> tuple[Array, Array]:
 class Decay:
     """Bound on ``ln prod |phi_k(t)|^{T_k}`` for all t at and above a frequency."""
 
-    parts: Sequence[tuple[Rectangles, Array]]
+    parts: Sequence[tuple[Any, Array]]
     gaussian_variance: Numbers
 
     @classmethod
@@ -166,7 +165,7 @@ class RoughDecay:
         ]
         return cls(exponent, sketches, moments, Decay(parts, gaussian_variance))
 
-    def is_cut(self, runs: int) -> NDArray[np.bool_]:
+    def is_cut(self, runs: int) -> Flags:
         """Of which runs some losses were left out, shape (R,)."""
         return is_cut(self.sketches, runs)
 
@@ -199,7 +198,7 @@ class RoughDecay:
         return Decay(parts, self.decay.gaussian_variance)
 
 
-def is_cut(rules: Sequence[LossRule | Sketch], runs: int) -> NDArray[np.bool_]:
+def is_cut(rules: Sequence[LossRule | Sketch], runs: int) -> Flags:
     """In which runs some losses are left out, shape (R,)."""
     cut = np.zeros(runs, dtype=np.bool_)
     for rule in rules:

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay
@@ -20,11 +19,10 @@ from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, s
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.engines.contour.tilt_choice import LinePlan
+from hockeystick.numerics.columns import Places
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt
 from hockeystick.transforms.rule import Array, LossRule, Numbers, Window
 from hockeystick.transforms.saddle import LossSum
-
-Rows = NDArray[np.intp]
 
 TOO_LONG: Final = "a rule would need too many nodes at the frequencies and tilts asked for"
 FEWEST: Final = math.sqrt(0.5)
@@ -47,11 +45,11 @@ class Runs:
         Numbers of steps, and variances of the normal parts.
     """
 
-    rows: Rows
+    rows: Places
     counts: Array
     gaussian_variance: Array
 
-    def among(self, own: Rows) -> tuple[Rows, Runs]:
+    def among(self, own: Places) -> tuple[Places, Runs]:
         """Those with some of the plans, which are numbered anew."""
         if self.rows.size == own.size == 1 and self.rows[0] == own[0] == 0:
             return _ONLY, self
@@ -59,12 +57,12 @@ class Runs:
         which = np.flatnonzero(own[place] == self.rows)
         return which, self.of(which, place[which])
 
-    def of(self, which: Rows | slice, rows: Rows) -> Runs:
+    def of(self, which: Places | slice, rows: Places) -> Runs:
         """Some of them, whose plans are numbered anew."""
         return Runs(rows, self.counts[which], self.gaussian_variance[which])
 
 
-def among(runs: Runs | None, own: Rows) -> tuple[Rows, Runs | None]:
+def among(runs: Runs | None, own: Places) -> tuple[Places, Runs | None]:
     """Whose plans some are; every run has its own where none are shared."""
     return (own, None) if runs is None else runs.among(own)
 
@@ -97,7 +95,7 @@ class TiltedRules:
         """K of the first sum at the same tilts with a normal part of that variance."""
         return chernoff([rule.counts for rule in self.rules], self.moments, variance, self.tilts[:, 0])
 
-    def chernoff_of(self, rows: Rows, counts: Array, variance: Array) -> Chernoff:
+    def chernoff_of(self, rows: Places, counts: Array, variance: Array) -> Chernoff:
         """K of runs that share the only rules of sums, by the rows of these."""
         alone = rows.size == self.tilts.shape[1] == 1
         moments = self.moments if alone else [moment.at(rows) for moment in self.moments]
@@ -142,7 +140,7 @@ class Laid:
     def parts(self) -> Sequence[LinePart]:
         return line_parts(self.tilted.rules, self.tilted.tilted, *scalars(self.exponent, self.last))
 
-    def lines(self, rows: Rows, length: int, runs: Runs | None) -> tuple[list[int], list[ContourLine]]:
+    def lines(self, rows: Places, length: int, runs: Runs | None) -> tuple[list[int], list[ContourLine]]:
         """The lines of so many nodes of the sums meant, and which of the runs' they are."""
         every, own_runs = among(runs, rows)
         places, found = every.tolist(), []
@@ -159,7 +157,7 @@ class Laid:
             found += [_with_replicas(self.losses, line) for line in cut]
         return places, found
 
-    def _several(self, own: Rows, length: int, runs: Runs | None) -> tuple[ContourLine, list[int]]:
+    def _several(self, own: Places, length: int, runs: Runs | None) -> tuple[ContourLine, list[int]]:
         """Lines that share calls, and how many of their nodes matter; of a long one, it alone."""
         parts = self.parts if self.step.size == 1 else [part.at(own) for part in self.parts]
         variance: Any
@@ -181,7 +179,7 @@ class Laid:
         """The last frequencies."""
         return self.step * (self.nodes - 1.0)
 
-    def _enough(self, rows: Rows, length: int, runs: Runs) -> tuple[list[int], Array]:
+    def _enough(self, rows: Places, length: int, runs: Runs) -> tuple[list[int], Array]:
         """How many nodes are enough for runs of more steps than the fewest, and ``ln`` of the transform beyond."""
         decay, last = self.decay.of_runs(rows, runs.counts, runs.gaussian_variance), self.last[rows]
         good, tail, sizes = np.zeros(rows.size, dtype=np.bool_), np.zeros(rows.size), np.full(rows.size, length)

@@ -58,15 +58,15 @@ class Runs:
     doubt: float = 0.0
 
     def log_bound(self, frequencies: Array) -> Array:
-        """At least ``ln |phi(t)|`` for t from s to pi / d, for frequencies s of shape (F,)."""
-        x = 0.5 * self.spacing * frequencies[:, None]
+        """At least ``ln |phi(t)|`` for t from s to pi / d, for F frequencies s, shape (F, 1)."""
+        x = 0.5 * self.spacing * frequencies.reshape(-1, 1)
         k = np.maximum(self.length, 2.0)
         near = np.minimum(x, math.pi / k)
         # one less the majorant, relative to itself: many steps multiply it where it is small
         early = np.minimum(-np.expm1((1.0 - k * k) * near * near / 6.0), 1.0 - 1.0 / (k * np.sin(math.pi / k)))
         late = 1.0 - 1.0 / (k * np.sin(np.clip(x, 1e-300, 0.5 * math.pi)))
         rest = np.maximum(np.where(x * k < math.pi, early, late), 0.0)
-        lost = np.where(self.length >= 2.0, self.mass * rest, 0.0).sum(axis=1) * _SAFE - 2.0 * self.doubt
+        lost = np.where(self.length >= 2.0, self.mass * rest, 0.0).sum(axis=1, keepdims=True) * _SAFE - 2.0 * self.doubt
         return np.asarray(np.log1p(-np.clip(lost, 0.0, 1.0 - 2.0**-40)))
 
 

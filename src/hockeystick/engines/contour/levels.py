@@ -11,14 +11,12 @@ from functools import cached_property
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Flags, Places
 from hockeystick.numerics.interpolation import monotone_cubic
 from hockeystick.transforms.cumulants import Scan
 from hockeystick.transforms.rule import Array, Sketch
 from hockeystick.transforms.saddle import round_tilt
-
-Rows = NDArray[np.intp]
 
 APART: Final = 1.5
 """Deviations of the tilted loss from one station to the next."""
@@ -75,7 +73,7 @@ class Levels:
         return cls(rules, tops, *(np.ascontiguousarray(one.T) for one in of_all))
 
     @cached_property
-    def is_long(self) -> NDArray[np.bool_]:
+    def is_long(self) -> Flags:
         """Between which tilts there are too many deviations, for deltas that float64 holds, shape (R, k - 1)."""
         return np.asarray((self.ladder[:, 1:] - self.ladder[:, :-1] > _LONG) & (self.log_deltas[:, :-1] > _LEAST))
 
@@ -118,17 +116,17 @@ class Level:
         return round_tilt(float(np.exp(monotone_cubic(at, self.ladder, np.log(self.tilts), slope)[0])))
 
 
-Along = Callable[[Levels, Rows], tuple[Array, Array]]
+Along = Callable[[Levels, Places], tuple[Array, Array]]
 """From some rows of levels to what increases along them, where stations are looked for, and how fast the ladder rises
 with that."""
 
 
-def by_epsilon(levels: Levels, rows: Rows) -> tuple[Array, Array]:
+def by_epsilon(levels: Levels, rows: Places) -> tuple[Array, Array]:
     """Epsilon itself."""
     return levels.epsilons[rows], levels.deviation[rows] / levels.curvature[rows]
 
 
-def by_log_delta(levels: Levels, rows: Rows) -> tuple[Array, Array]:
+def by_log_delta(levels: Levels, rows: Places) -> tuple[Array, Array]:
     """``-ln delta``, which grows by the tilt for each nat of epsilon."""
     return -levels.log_deltas[rows], levels.deviation[rows] / (levels.tilts[rows] * levels.curvature[rows])
 

@@ -21,14 +21,13 @@ from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import Chernoff, Copies
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
 from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Places, column
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, LossRule, Numbers, node_sum
@@ -105,7 +104,7 @@ class ContourLine:
             **stacks,
         )
 
-    def rows(self, index: NDArray[np.intp] | int) -> ContourLine:
+    def rows(self, index: Places | int) -> ContourLine:
         """One of several lines, or some of them, each as often as it is named; for `curve`, which asks no total."""
         parts: dict[str, Any] = {name: getattr(self, name)[index] for name in _NUMBERS}
         picked = ContourLine(chernoff=self.chernoff.at(index), total=self.total, **parts)

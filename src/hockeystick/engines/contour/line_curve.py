@@ -10,10 +10,9 @@ from dataclasses import dataclass, fields
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array
 
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
 
@@ -49,7 +48,7 @@ class Curve:
         """The same in another shape."""
         return Curve(*(getattr(self, name).reshape(shape) for name in COLUMNS))
 
-    def first(self, rows: NDArray[np.intp], others: Curve) -> Curve:
+    def first(self, rows: Places, others: Curve) -> Curve:
         """What stands at the first point of each of some rows, in increasing order, among that of others."""
         own = [getattr(self, name)[:, 0] for name in COLUMNS]
         if rows.size < others.lower.size:

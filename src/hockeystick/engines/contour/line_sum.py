@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns, column
+from hockeystick.numerics.columns import Columns, Places, column
 from hockeystick.numerics.products import SMALL
-from hockeystick.numerics.residuals import TRIGONOMETRIC, sine_residual
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.residuals import sine_residual
+from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, chunk
 
@@ -72,7 +71,7 @@ def line_sum(
     nodes: int,
     quadrature: Array,
     *,
-    rows: NDArray[np.intp] | None = None,
+    rows: Places | None = None,
     most: int | None = None,
 ) -> LineSum:
     """The sum over a batch at ``m * step``, m from 0 on; ``quadrature`` bounds the errors of phi, shape (B).

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.line_curve import COLUMNS, Curve
-from hockeystick.transforms.rule import Array
+from hockeystick.numerics.columns import Array, Places
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.lattice_line import LatticeLine
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     Line = ContourLine | LatticeLine | SmoothedLine
 
 Quantity = Literal["delta", "epsilon"]
-Rows = NDArray[np.intp]
 
 _AT_ONCE = 1 << 15  # terms of sums computed at a time: a few arrays of them stay in the cache of a processor
 _EACH = 4  # questions of a line, up to which it is copied for each
@@ -50,7 +48,7 @@ class Lines:
             else:
                 self._stacks.append((1, 1, first))
 
-    def curve(self, which: Rows, points: Array) -> Curve:
+    def curve(self, which: Places, points: Array) -> Curve:
         """Brackets at points (n, P), each row of the line meant."""
         if len(self._stacks) == 1 and points.size * self._stacks[0][1] <= _AT_ONCE:
             return self._asked(0, which, points)
@@ -63,7 +61,7 @@ class Lines:
                 _put(whole, part, self._asked(number, which[part], points[part]))
         return whole
 
-    def _asked(self, number: int, which: Rows, points: Array) -> Curve:
+    def _asked(self, number: int, which: Places, points: Array) -> Curve:
         count, _, line = self._stacks[number]
         if not isinstance(line, ContourLine):
             return line.curve(points.ravel()).reshaped(points.shape)
@@ -79,13 +77,13 @@ class Lines:
         return found
 
 
-def _put(whole: Curve, rows: Rows, part: Curve) -> None:
+def _put(whole: Curve, rows: Places, part: Curve) -> None:
     """Put some rows in their place."""
     for name in COLUMNS:
         getattr(whole, name)[rows] = getattr(part, name)
 
 
-def grouped(keys: Rows) -> Iterator[tuple[int, Rows]]:
+def grouped(keys: Places) -> Iterator[tuple[int, Places]]:
     """Each key with where it stands."""
     rows: dict[int, list[int]] = {}
     for row, key in enumerate(keys.tolist()):

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.levels import by_epsilon, by_log_delta
 from hockeystick.engines.contour.lines import Quantity, grouped
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.stations import Station, find_stations
-from hockeystick.transforms.rule import Array
-
-Rows = NDArray[np.intp]
+from hockeystick.numerics.columns import Array, Places
 
 
 def station_near(curve: StandingLines, value: float, quantity: Quantity) -> Station | None:
@@ -24,7 +21,9 @@ def station_near(curve: StandingLines, value: float, quantity: Quantity) -> Stat
     return look_for([curve], np.zeros(1, dtype=np.intp), np.array([value]), quantity)[0]
 
 
-def look_for(curves: Sequence[StandingLines], owners: Rows, values: Array, quantity: Quantity) -> list[Station | None]:
+def look_for(
+    curves: Sequence[StandingLines], owners: Places, values: Array, quantity: Quantity
+) -> list[Station | None]:
     """The stations of many questions in one pass; asked alone, each finds the same.
 
     Parameters

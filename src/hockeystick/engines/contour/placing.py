@@ -20,14 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import chernoff, log_constant
-from hockeystick.engines.contour.planned import (
-    MOST_WORK,
-    TiltedRules,
-    accuracy_of,
-    lines_for_epsilons,
-    rules_for,
-)
-from hockeystick.engines.contour.refusal import ContourRefusal
+from hockeystick.engines.contour.laid import TiltedRules, rules_for
+from hockeystick.engines.contour.planned import MOST_WORK, accuracy_of, lines_for_epsilons
+from hockeystick.engines.contour.refusal import ContourRefusal as ContourRefusal
 from hockeystick.engines.contour.tilt_choice import plan_lines
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.cumulants import scan
@@ -37,16 +32,6 @@ from hockeystick.transforms.saddle import LossSum, Saddle, find_saddle
 
 if TYPE_CHECKING:
     from hockeystick.engines.contour.lines import Line
-
-__all__ = [
-    "ContourRefusal",
-    "line_for_epsilon",
-    "lines_for_epsilons",
-    "log_complement",
-    "log_tail",
-    "saddle_of_delta",
-    "saddle_of_epsilon",
-]
 
 
 def line_for_epsilon(

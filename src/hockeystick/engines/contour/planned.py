@@ -11,35 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, final
+from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.decay import Decay, RoughDecay, is_cut
-from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, TiltedRules, among, rules_for, scalars
+from hockeystick.engines.contour.laid import FEWEST, TOO_LONG, Laid, Runs, TiltedRules, among, scalars
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.tilt_choice import BEST, LinePlan
-from hockeystick.numerics.columns import across
+from hockeystick.numerics.columns import Places, across
 from hockeystick.transforms.rule import Array, Sketch, Window, few_bits_up
 from hockeystick.transforms.saddle import LossSum
-
-Rows = NDArray[np.intp]
-
-__all__ = [
-    "FEWEST",
-    "MOST_NODES",
-    "MOST_WORK",
-    "Runs",
-    "TiltedRules",
-    "accuracy_of",
-    "few_bit_steps",
-    "lines_beside",
-    "lines_for_epsilons",
-    "reach_of",
-    "rules_for",
-]
 
 MOST_NODES = 1 << 20
 """Frequencies of a line, at most."""
@@ -53,14 +36,7 @@ _LITTLE = 64.0  # nodes in the loss for each of which a line takes no longer tha
 _CELLS = 4  # between nodes, where a rule is cut off
 
 
-class Falling(Protocol):
-    """A bound on transforms that falls with the frequency."""
-
-    def log_bound(self, frequencies: Array) -> Array:
-        """At each frequency, shape (F, R)."""
-
-
-def reach_of(decay: Falling, plan: LinePlan) -> Array:
+def reach_of(decay: Decay, plan: LinePlan) -> Array:
     """The frequencies beyond which the bound leaves ``e^log_error``, shape (R,); infinite beyond a million scales."""
     low = high = np.log(1.0 / plan.deviation)
     beyond, row, theta = np.zeros(low.size, dtype=np.bool_), np.arange(low.size), across(plan.theta)
@@ -166,7 +142,7 @@ class _Asked:
                     found[row] = line
         return found
 
-    def _at(self, rows: Rows, runs: int) -> tuple[Rows, _Asked]:
+    def _at(self, rows: Places, runs: int) -> tuple[Places, _Asked]:
         """Some of the plans, and whose they are."""
         places, own = among(self.runs, rows)
         columns = (self.epsilon[rows], self.cut[rows], self.work[rows], own)

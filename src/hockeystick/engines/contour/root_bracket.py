@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hockeystick.numerics.columns import Columns, column
-from hockeystick.transforms.rule import Array
+from hockeystick.numerics.columns import Array, Columns, Flags, Places, column
 
 _STEPS = 30
 _FIVE = np.array([[-1.0, -0.45, 0.0, 0.45, 1.0]])
@@ -30,8 +28,6 @@ _ASIDE = 0.5  # of half a width, that the middle may be off the value: more is f
 _WITHIN = 0.2  # of the first move, that the slope may mislead by
 _NEAR = np.array([[1.02, 1.1, 1.3, 1.7]])  # of half a width, tried in turn
 _FAR = np.array([[5.0, 15.0, 100.0, 1e4, 1e6]])
-
-Rows = NDArray[np.intp]
 
 
 @final
@@ -76,7 +72,7 @@ class RootBracket:
     upper: Array
 
 
-Ask = Callable[[Rows, Array], LogBracket]
+Ask = Callable[[Places, Array], LogBracket]
 """From the questions meant, shape (n,), and points of each, shape (n, P), to brackets of ``ln`` of their curves."""
 
 
@@ -124,7 +120,7 @@ class _Search:
         self.lower, self.upper = self.spread - np.inf, self.spread + np.inf
         self.done = np.zeros(start.size, dtype=np.bool_)
 
-    def interpolate(self, rows: Rows) -> Rows:
+    def interpolate(self, rows: Places) -> Places:
         """A round of interpolation and proof; what is left for another round."""
         points = column(self.point[rows]) + column(self.spread[rows]) * _FIVE
         found = self._curve(rows, points)
@@ -150,7 +146,7 @@ class _Search:
         left.append(self._moved(kept[again], gap[again]))
         return np.concatenate(left)
 
-    def _moved(self, rows: Rows, gap: Array) -> Rows:
+    def _moved(self, rows: Places, gap: Array) -> Places:
         """Where the slope leads from the points, ``gap`` above the goal; those for which it leads anywhere."""
         if rows.size == 0:
             return rows
@@ -162,7 +158,7 @@ class _Search:
         self.spread[rows] = np.maximum(_WITHIN * np.abs(move), 1e-9 * self._reach[rows])
         return rows
 
-    def _prove(self, rows: Rows, slope: Array, doubt: Array) -> Array:
+    def _prove(self, rows: Places, slope: Array, doubt: Array) -> Array:
         """The nearest points to either side that are proved; how far the curve lies above the goal at the points."""
         if rows.size == 0:
             return np.zeros(0)
@@ -189,7 +185,7 @@ class _Search:
                 break
         return height - self._goal[rows]
 
-    def iterate(self, rows: Rows) -> None:
+    def iterate(self, rows: Places) -> None:
         """The secant method, and a proof where it ends."""
         every = rows
         self.point[rows], self.slope[rows] = self._start[rows], self._slope[rows]
@@ -213,7 +209,7 @@ class _Search:
         here, doubt = self._gap(every)
         self._prove(every, self.slope[every], 0.55 * doubt + np.abs(here))
 
-    def _gap(self, rows: Rows) -> tuple[Array, Array]:
+    def _gap(self, rows: Places) -> tuple[Array, Array]:
         """How far the middles lie above the goals, and the widths."""
         found = self._curve(rows, self.point[rows, None])
         return found.middles[:, 0] - self._goal[rows], (found.upper - found.lower)[:, 0]
@@ -233,7 +229,7 @@ def inverse_interpolated(points: Array, values: Array) -> Array:
         return np.asarray(middle + ((points - middle[..., None]) * weights).sum(axis=-1))
 
 
-def _first(points: Array, proved: NDArray[np.bool_], otherwise: float) -> Array:
+def _first(points: Array, proved: Flags, otherwise: float) -> Array:
     """The first point of each row that is proved."""
     index = proved.argmax(axis=1)
     return np.where(proved.any(axis=1), points[np.arange(index.size), index], otherwise)

@@ -12,13 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.laws.loss_sum import PairSum
-from hockeystick.numerics.columns import column
+from hockeystick.numerics.columns import Array, Flags, Places, column
 from hockeystick.numerics.rounding import U, down, up
-from hockeystick.transforms.rule import Array
 from hockeystick.transforms.saddle import normal_epsilon
 
 if TYPE_CHECKING:
@@ -101,11 +99,11 @@ class Ranges:
     half: Array
     values: Array
 
-    def reaches(self, which: NDArray[np.intp], log_delta: Array) -> NDArray[np.bool_]:
+    def reaches(self, which: Places, log_delta: Array) -> Flags:
         """Whether a line is worth asking for the epsilon of a delta."""
         return (self.most[which] >= log_delta) & (log_delta >= self.least[which])
 
-    def guess(self, which: NDArray[np.intp], log_delta: Array) -> tuple[Array, Array]:
+    def guess(self, which: Places, log_delta: Array) -> tuple[Array, Array]:
         """About the epsilon of each delta (nats), linear between the points, and the slope there; 0 if unknown."""
         values = self.values[which]
         place = np.minimum(np.maximum((values > column(log_delta)).sum(axis=1), 1), _POINTS.size - 1)

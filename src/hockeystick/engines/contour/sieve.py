@@ -24,16 +24,13 @@ from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.line_sum import LineSum, line_sum, line_sum_at
-from hockeystick.numerics.columns import Columns
+from hockeystick.numerics.columns import Columns, Indices, Places
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers
-
-Indices = NDArray[np.int64]
 
 _TURN = 1.5  # radians by which a typical loss turns along the first blocks
 _CUT = 8  # pieces of a block, and nodes of the last pieces
@@ -61,9 +58,9 @@ class LinePart(Columns):
     counts: Array
     quadrature: Array
     dropped: Array
-    rows: NDArray[np.intp] | None = None
+    rows: Places | None = None
 
-    def of_runs(self, rows: NDArray[np.intp], counts: Array) -> LinePart:
+    def of_runs(self, rows: Places, counts: Array) -> LinePart:
         """Those of runs that share the rules."""
         return replace(self, counts=counts, rows=rows)
 

@@ -27,8 +27,8 @@ from hockeystick.engines.contour.aliasing import Chernoff
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.line_curve import Curve
 from hockeystick.engines.contour.sieve import LinePart
+from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Array
 
 _DEEP = 7.5  # standard deviations of a Gaussian's transform, to start from
 _MOVED = 400.0  # ln of how much larger the second line's scale may be

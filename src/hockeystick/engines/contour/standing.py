@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.placing import (
     ContourRefusal,
@@ -31,10 +30,8 @@ from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_thr
 from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import PairSum, together
-from hockeystick.transforms.rule import Array
+from hockeystick.numerics.columns import Array
 from hockeystick.transforms.saddle import LossSum, Saddle, is_few
-
-Rows = NDArray[np.intp]
 
 SLOW: Final = ("tail", "length")
 """Reasons of `ContourRefusal` where the transform decays slowly."""

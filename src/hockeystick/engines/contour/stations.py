@@ -17,9 +17,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from hockeystick.engines.contour.levels import APART, Along, Level, Levels, Rows
+from hockeystick.engines.contour.levels import APART, Along, Level, Levels
 from hockeystick.laws.loss_sum import PairSum, together
-from hockeystick.numerics.columns import across
+from hockeystick.numerics.columns import Places, across
 from hockeystick.numerics.interpolation import monotone_cubic
 from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch
@@ -110,12 +110,12 @@ def find_stations(asked: Sequence[tuple[Ladder, Array]], along: Along) -> list[l
     As many levels as the questions need are scanned, those of like compositions together.
     """
     found: list[list[Station | None]] = [[None] * values.size for _, values in asked]
-    left: list[tuple[int, Path, Rows]]
+    left: list[tuple[int, Path, Places]]
     left = [(which, (0,), np.arange(values.size)) for which, (_, values) in enumerate(asked)]
     while left:
         _scan_levels([(asked[which][0], path) for which, path, _ in left])
-        following: list[tuple[int, Path, Rows]] = []
-        alike: dict[Levels, list[tuple[int, Path, Rows]]] = {}
+        following: list[tuple[int, Path, Places]] = []
+        alike: dict[Levels, list[tuple[int, Path, Places]]] = {}
         for which, path, asking in left:
             level = asked[which][0].level(path)
             if level is not None:
@@ -128,11 +128,11 @@ def find_stations(asked: Sequence[tuple[Ladder, Array]], along: Along) -> list[l
 
 def _placed(
     levels: Levels,
-    several: Sequence[tuple[int, Path, Rows]],
+    several: Sequence[tuple[int, Path, Places]],
     asked: Sequence[tuple[Ladder, Array]],
     along: Along,
     found: Sequence[list[Station | None]],
-) -> list[tuple[int, Path, Rows]]:
+) -> list[tuple[int, Path, Places]]:
     """Find the stations of questions on levels that were looked at together; which are left, and where to look."""
     owners, path = [which for which, _, _ in several], several[0][1]
     ladders = [asked[which][0] for which in owners]
@@ -224,7 +224,7 @@ def _scan_like(
         ladder.levels[laws[row][1]] = Level(levels, place)
 
 
-def _of_law(rules: Sequence[Sketch], laws: Rows, steps: Array, place: int) -> Sequence[Sketch]:
+def _of_law(rules: Sequence[Sketch], laws: Places, steps: Array, place: int) -> Sequence[Sketch]:
     """Of rules with a row for each law, that of a run, for so many steps."""
     own = slice(place, place + 1)
     alone = rules if all(rough.counts.size == 1 for rough in rules) else [rough.at(laws[own]) for rough in rules]
@@ -236,7 +236,7 @@ def _given(rules: Sequence[Sketch], _: int) -> Sequence[Sketch]:
     return rules
 
 
-def _composed(step: Scan, rows: Rows, sums: Sequence[PairSum]) -> Scan:
+def _composed(step: Scan, rows: Places, sums: Sequence[PairSum]) -> Scan:
     """That of sums of one kind, given those of one step of each law."""
     steps, variance = np.array([(one.total_count, float(one.gaussian_variance)) for one in sums]).T
     return step.at((slice(None), rows)).composed(steps, variance)

@@ -13,25 +13,24 @@ import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.engines.contour.laid import Runs
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.lines import Lines, Quantity
 from hockeystick.engines.contour.looking import look_for
 from hockeystick.engines.contour.placing import ContourRefusal, log_tail
-from hockeystick.engines.contour.planned import Runs, lines_beside
+from hockeystick.engines.contour.planned import lines_beside
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.widths import sides
 from hockeystick.laws.loss_sum import together
+from hockeystick.numerics.columns import Flags
 from hockeystick.numerics.rounding import exp_up, up
 from hockeystick.transforms.cumulants import scan
 from hockeystick.transforms.reversed_rule import ReversedSum
 from hockeystick.transforms.rule import Array, few_bits_up
 from hockeystick.transforms.saddle import normal_tilts
-
-Flags = NDArray[np.bool_]
 
 _SHORT = 512  # frequencies of a line whose plan is tried for other losses
 _FEW = 4096  # nodes in the loss that it may take
@@ -92,7 +91,7 @@ def log_reverse_beside(other: StandingLines, epsilon: float, delta: float, quant
     """The same by a line where the other's stands, by the rule of that, which serves both; infinite if several do."""
     at = np.array([epsilon])
     (line,) = _lines_of([other], at, np.array([delta]), quantity)
-    if line is None or len(line.rules) != 1 or line.dropped > 0.0:
+    if line is None or [rule.size for rule in line.rules] != [1] or line.dropped > 0.0:
         return math.inf
     (rule,), nodes = line.rules, line.frequencies.size
     level = other.ladder(DEEPEST).level((0,))

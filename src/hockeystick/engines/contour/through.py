@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.engines.contour.laid import Runs
 from hockeystick.engines.contour.lines import Lines
-from hockeystick.engines.contour.placing import ContourRefusal, lines_for_epsilons
-from hockeystick.engines.contour.planned import Runs
+from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.contour.planned import lines_for_epsilons
 from hockeystick.engines.contour.search import HERE, PlacedLine
 from hockeystick.engines.contour.tilt_choice import plan_lines
 from hockeystick.engines.contour.widths import sides, width_asked
-from hockeystick.transforms.rule import Array
+from hockeystick.numerics.columns import Array, Places
 from hockeystick.transforms.saddle import LossSum, Saddle
 
 SMALLEST: Final = -740.0
@@ -35,7 +35,7 @@ class PlannedRuns:
     and that with which a line stays; bounds on the mass at infinity.
     """
 
-    rows: NDArray[np.intp]
+    rows: Places
     numbers: Array
 
 

@@ -6,8 +6,8 @@ Guarantee: `sides` rounds outwards.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hockeystick.numerics.columns import Flags
 from hockeystick.numerics.rounding import exps_down, exps_up
 from hockeystick.transforms.rule import Array, Numbers
 
@@ -20,7 +20,7 @@ def width_asked(lower: Array, upper: Array, tolerance: Numbers, enough: Numbers)
     return np.where(is_narrow(lower, upper, tolerance), tolerance, loose)
 
 
-def is_narrow(lower: Array, upper: Array, tolerance: Numbers) -> NDArray[np.bool_]:
+def is_narrow(lower: Array, upper: Array, tolerance: Numbers) -> Flags:
     """Which brackets of delta are as narrow as they should be."""
     return np.asarray((upper - lower <= tolerance * lower) | (upper <= _LEAST))
 

@@ -93,14 +93,11 @@ class PeriodicComposition:
         self.infinity = composed_infinity(parts)
 
     @cached_property
-    def log_tail_above(self) -> float:
-        """``ln`` of the bound on the composed mass at or above L."""
-        return least_log_tail(self.parts, self.half_width - abs(self.offset) - self.slack, above=True)
-
-    @cached_property
-    def log_tail_below(self) -> float:
-        """``ln`` of the bound on the composed mass below -L."""
-        return least_log_tail(self.parts, -self.half_width + abs(self.offset) + self.slack, above=False)
+    def _log_tails(self) -> tuple[float, float]:
+        """``ln`` of bounds, of at most 1, on the composed mass at or above L, and on that below -L."""
+        end = self.half_width - abs(self.offset) - self.slack
+        tails = least_log_tail(self.parts, end, above=True), least_log_tail(self.parts, -end, above=False)
+        return min(tails[0], 0.0), min(tails[1], 0.0)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -155,7 +152,7 @@ class PeriodicComposition:
 
     def delta(self, epsilon: float, evaluation: Evaluation = "plancherel") -> Side:
         """Lower and upper bound on the curve of the composed grid measures at one epsilon (nats)."""
-        above, below = exp_up(min(self.log_tail_above, 0.0)), exp_up(min(self.log_tail_below, 0.0))
+        above, below = map(exp_up, self._log_tails)
         value, error = self._sum(epsilon, evaluation)
         relative = math.expm1(min(1.01 * self.spectrum.relative_error, 700.0)) + 4.0 * U
         low = (value - error) * (1.0 - min(relative, 1.0)) - below
@@ -183,9 +180,7 @@ class PeriodicComposition:
     def budget(self) -> dict[str, float]:
         """Sizes of the errors inside ``delta``: truncation and periodisation, rounding."""
         return {
-            "truncation and periodisation": min(
-                math.exp(min(self.log_tail_above, 0.0)) + math.exp(min(self.log_tail_below, 0.0)), 1.0
-            ),
+            "truncation and periodisation": min(sum(map(math.exp, self._log_tails)), 1.0),
             "rounding": min(self._kept[2] + self.spectrum.relative_error, 1.0),
         }
 

@@ -63,8 +63,8 @@ class FrequencyKernel:
         self.theta, self.spacing, self.length, self.kept = theta, spacing, length, kept
         self._frequency = np.arange(kept)
         self._weight = _weights(length, kept)
-        self._first = _reciprocal(theta * spacing, length, kept)
-        self._second = _reciprocal((1.0 + theta) * spacing, length, kept)
+        self._first = _at(theta * spacing, length, self._frequency)
+        self._second = _at((1.0 + theta) * spacing, length, self._frequency)
         self.size = self._weight * (2.0 + 1e-12) * (np.abs(self._first) + np.abs(self._second))
         if theta == 0.0:  # at frequency 0 the first series is not geometric: N terms of 1
             self.size[0] = self._weight[0] * (length + 2.0 * abs(self._second[0]))
@@ -131,12 +131,8 @@ def _weights(length: int, kept: int) -> Array:
     return weight
 
 
-def _reciprocal(decay: float, length: int, kept: int) -> Complex:
-    """``1 / (1 - e^{-decay - i phi_j})``, 0 where the denominator vanishes."""
-    return _at(decay, length, np.arange(kept))
-
-
 def _at(decay: float, length: int, frequency: Indices) -> Complex:
+    """``1 / (1 - e^{-decay - i phi_j})``, 0 where the denominator vanishes."""
     phi = frequency * (2.0 * math.pi / length)
     shrink = math.exp(-decay)
     half = np.sin(0.5 * phi)

@@ -18,10 +18,11 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.root_bracket import RootBracket, Rows, Targets, root_brackets
+from hockeystick.engines.contour.root_bracket import RootBracket, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
 from hockeystick.laws.base import Parts
+from hockeystick.numerics.columns import Places
 
 if TYPE_CHECKING:  # lines that few answers need load late
     from hockeystick.engines.rare.line import RareLine
@@ -171,7 +172,7 @@ class RareCurve:
         return most, most - 0.5, depth
 
 
-def deltas(curves: Sequence[RareCurve], owners: Rows, epsilon: Array) -> tuple[Array, Array]:
+def deltas(curves: Sequence[RareCurve], owners: Places, epsilon: Array) -> tuple[Array, Array]:
     """Certified sides of delta of ``curves[owners[i]]`` at each epsilon, off lines that stand; 0 and infinity for none.
 
     Questions share lines and calls, never numbers: each finds the same alone.
@@ -194,7 +195,7 @@ def deltas(curves: Sequence[RareCurve], owners: Rows, epsilon: Array) -> tuple[A
     return lower, upper
 
 
-def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tuple[Array, Array]:
+def epsilons(curves: Sequence[RareCurve], owners: Places, targets: Targets) -> tuple[Array, Array]:
     """Certified sides of the epsilon of ``curves[owners[i]]`` at each delta, off lines that stand.
 
     The lower side is at least 0; the upper one is infinite where there is no such line. Runs of one law share lines and
@@ -216,7 +217,7 @@ def epsilons(curves: Sequence[RareCurve], owners: Rows, targets: Targets) -> tup
     return lower, upper
 
 
-def _lines(curves: Sequence[RareCurve], owners: Rows, log_delta: Array) -> Iterator[tuple[RareLine, Rows]]:
+def _lines(curves: Sequence[RareCurve], owners: Places, log_delta: Array) -> Iterator[tuple[RareLine, Places]]:
     """The lines that stand for questions, with those that each serves."""
     laws: dict[tuple[float, float, float], StandingRareLines] = {}
     asked: dict[tuple[StandingRareLines, Station], list[int]] = {}

@@ -31,9 +31,6 @@ from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 
-__all__ = ["RareLine", "pieces_of", "rare_line", "transforms"]
-
-
 MOST_FREQUENCIES = 1 << 14
 MOST_WORK = 60_000_000
 """Products of frequencies and nodes that a line may take: about a fifth of a second."""

@@ -16,11 +16,11 @@ from typing import final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.engines.contour.root_bracket import LogBracket, Rows
+from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.rare.excess import log_excess
 from hockeystick.engines.rare.line import RareLine, turn
 from hockeystick.engines.rare.losses import LEAST, RISEN, log_difference, raised
-from hockeystick.numerics.columns import Array, Complex
+from hockeystick.numerics.columns import Array, Complex, Places
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Numbers
@@ -45,7 +45,7 @@ class RareRuns:
     line: RareLine
     steps: Array
 
-    def bracket(self, rows: Rows, epsilon: Array) -> LogBracket:
+    def bracket(self, rows: Places, epsilon: Array) -> LogBracket:
         """``ln`` of the sides of delta of some runs, at epsilons of shape (n, P)."""
         lower, upper = self.sides(rows, epsilon)
         with np.errstate(divide="ignore"):
@@ -61,7 +61,7 @@ class RareRuns:
         found = [np.interp(-goal, -own, points[0]) for goal, own in zip(log_delta.tolist(), logs, strict=True)]
         return np.array(found)
 
-    def sides(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+    def sides(self, rows: Places, epsilon: Array) -> tuple[Array, Array]:
         """Certified sides of delta of some runs, at epsilons of shape (n, P)."""
         with np.errstate(over="ignore", invalid="ignore"):
             lower, upper = self._sides(rows, epsilon)
@@ -71,7 +71,7 @@ class RareRuns:
             np.where(held & np.isfinite(upper), upper, np.inf),
         )
 
-    def _sides(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+    def _sides(self, rows: Places, epsilon: Array) -> tuple[Array, Array]:
         found = self.line.found
         value, error = self._sum(rows, epsilon)
         least, most = self._largest(rows, epsilon)
@@ -84,7 +84,7 @@ class RareRuns:
         lower = least + value - (error + beyond + right + left) * RISEN - slack
         return lower, most + value + (error + beyond + rest) * RISEN + slack
 
-    def _largest(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+    def _largest(self, rows: Places, epsilon: Array) -> tuple[Array, Array]:
         """Sides of what is added where the upper cut takes a step away: ``P(H) - e^eps Q(H)`` and the excess.
 
         It is at least 0 and at most P(H), all that is known where Q(H) or e^eps is beyond float64.
@@ -187,7 +187,7 @@ class RareRuns:
         length = math.isqrt(self.line.frequencies - 1) + 1
         return self._frequencies[:length], self._frequencies[::length]
 
-    def _sum(self, rows: Rows, epsilon: Array) -> tuple[Array, Array]:
+    def _sum(self, rows: Places, epsilon: Array) -> tuple[Array, Array]:
         """The sum on the line, and a bound on the errors of its terms."""
         terms, fixed, turning = self._terms
         tilt = self.line.found.tilt
