@@ -199,6 +199,38 @@ def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pyt
     assert lower < true < upper
 
 
+@pytest.mark.parametrize("pair", [GaussianPair(1.0), DiscreteGaussianPair(1.0, 1)])
+def test_epsilon_is_0_only_where_that_is_proved(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = PairSides(pair, pair, "closed form")
+    form = ClosedForm(sides)
+    low, high = float(sides.least(np.zeros(1))[0]), one_step_delta(pair, 0.0)[1]
+    assert form.epsilon(high).sides == (0.0, 0.0)
+
+    def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = one_step_deltas(pair, points)
+        return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
+
+    monkeypatch.setattr(sides, "sides", doubtful)
+    monkeypatch.setattr(sides, "side", lambda side, point: float(doubtful(np.array([point]))[side][0]))
+    assert float(form.epsilon(low).sides[1]) > 0.0
+    assert form.epsilons(np.array([low]))[1][0] > 0.0
+
+
+def test_an_epsilon_below_which_no_cut_is_told_to_be_has_a_delta_of_at_most_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others beside it are answered as ever."""
+    places = GaussianPair._places
+
+    def doubtful(self: GaussianPair, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        y, slack = places(self, losses)
+        return y, np.where(losses > 2.0, slack, 0.8 * (1.0 - losses))
+
+    alone = one_step_delta(GaussianPair(1.0), 3.0)
+    monkeypatch.setattr(GaussianPair, "_places", doubtful)
+    lower, upper = one_step_deltas(GaussianPair(1.0), np.array([1.0, 3.0]))
+    assert (lower[1], upper[1]) == alone
+    assert upper[0] == 1.0
+
+
 @pytest.mark.parametrize("mechanism", [hs.Laplace(1.0), hs.DiscreteGaussian(2.0)])
 def test_epsilon_of_one_step_with_kinks_takes_a_few_fans(
     mechanism: hs.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch

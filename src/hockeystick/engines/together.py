@@ -1,7 +1,8 @@
 """Many questions answered in one pass: of one curve at many points, of many curves at a few points each.
 
-What a pass does not answer (the ends of the range, an engine other than the contour, a bracket wider than asked for) is
-left to `hockeystick.engines.ends.BoundedCurve`, one by one; what it answers is the same to the bit.
+What a pass does not answer (the ends of the range, an engine that is neither the contour nor a closed form, a bracket
+wider than asked for) is left to `hockeystick.engines.ends.BoundedCurve`, one by one; what it answers is the same to the
+bit.
 
 Guarantee: both sides certified.
 """
