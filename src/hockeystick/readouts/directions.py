@@ -16,8 +16,9 @@ from hockeystick.accountants.attained import AttainedCurve, directed_curve
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
+from hockeystick.errors import HockeystickError
 from hockeystick.readouts.envelope import Value
-from hockeystick.together import Curve, asked_together
+from hockeystick.together import Curve, asked_together, each_together
 
 if TYPE_CHECKING:
     from hockeystick.engines.together import Quantity
@@ -50,6 +51,17 @@ class _OneWay:
     def one(self, value: float, quantity: Quantity) -> Bound | Estimate:
         (curve,) = self.directed.values()
         return curve.delta(value) if quantity == "delta" else curve.epsilon(value)
+
+
+def each_delta(curve: Curve, name: str, epsilons: Sequence[float]) -> list[Bound | Estimate]:
+    """delta of one direction of a curve at several epsilons, asked in one pass, every answer by itself."""
+    one_way = _OneWay(curve.composition, curve.accountant, {name: curve.directed[name]})
+    found: list[Bound | Estimate] = []
+    for answer in each_together([one_way], np.zeros(len(epsilons), np.intp), np.asarray(epsilons), "delta"):
+        if isinstance(answer, HockeystickError):
+            raise answer
+        found.append(answer)
+    return found
 
 
 @final

@@ -27,6 +27,7 @@ from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
 from hockeystick.errors import HockeystickError
+from hockeystick.readouts.directions import each_delta
 from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
@@ -277,8 +278,8 @@ def _pictures(
         yield "drawn: not the directions of this specification"
         return
     for direction, values in samples.values.items():
-        for epsilon, value in zip(samples.epsilon, values, strict=True):
-            found = result_document(curve.directed[direction].delta(epsilon))
+        anew = each_delta(curve, direction, samples.epsilon)
+        for epsilon, value, found in zip(samples.epsilon, values, map(result_document, anew), strict=True):
             claimed = {"value": value.upper, "lower": value.lower, "upper": value.upper}
             narrower = partial(finer.directed[direction].delta, epsilon)
             yield _held(f"drawn: delta at {epsilon!r}, {direction}", claimed, found, narrower)
