@@ -30,6 +30,7 @@ _OFF = 1e-3  # of the guess, by which interpolation on the fan is off
 _FANS = 10  # fans tried
 _NEARER = np.array([0.25, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 0.0])  # of the bracket, about a secant's crossing
 _ZERO = np.zeros(1)
+_NEAR_END = np.geomspace(1.0, 1e-14, 15)  # of the distance from a largest loss
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
 
 
@@ -152,29 +153,30 @@ class ClosedForm:
         lower, upper = np.zeros(deltas.size), np.full(deltas.size, np.inf)
         points = guesses[:, None] * _FAN
         near = self._of.least(points.ravel()).reshape(points.shape)
-        place = np.argmax(near < deltas[:, None], axis=1)
         if (near[:, 0] <= deltas).any():
             upper[self._of.sides(_ZERO)[1] <= deltas] = 0.0
+        place = np.argmax(near < deltas[:, None], axis=1)
         told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
-        # next to a largest loss delta falls too steeply
-        rows = np.flatnonzero(told & (near[np.arange(deltas.size), place] > 0.0))
-        if rows.size == 0:
-            return lower, upper
-        own, place, points = np.arange(rows.size), place[rows], points[rows]
-        logs = np.log(np.maximum(near[rows], 1e-320))
-        before, after = points[own, place - 1], points[own, place]
-        five = np.clip(place - 3, 0, _FAN.size - 5)[:, None] + np.arange(5)
-        values = logs[own[:, None], five] - np.log(deltas[rows])[:, None]
-        start = inverse_interpolated(points[own[:, None], five], values)
-        found = root_brackets(
-            lambda _, at: self._log_bracket(at),
-            Targets(*np.array([targets_of(delta, 0.0, 0.0) for delta in deltas[rows].tolist()]).T),
-            start=np.where((before <= start) & (start <= after), start, 0.5 * (before + after)),
-            spread=_OFF * guesses[rows],
-            slope=(logs[own, place - 1] - logs[own, place]) / (after - before),
-            reach=guesses[rows],
-        )
-        lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
+        steep = near[np.arange(deltas.size), place] == 0.0
+        rows, ends = np.flatnonzero(told & ~steep), np.flatnonzero(told & steep)
+        start, slope = _interpolated(points[rows], near[rows], deltas[rows])
+        spread, reach = _OFF * guesses[rows], guesses[rows]
+        if ends.size:  # next to a largest loss, the guess: delta is about a power of the distance from it
+            away = (guesses[ends] - points[ends, place[ends] - 1])[:, None] * _NEAR_END
+            near = self._of.least((guesses[ends, None] - away).ravel()).reshape(away.shape)
+            reached = near[:, -1] < deltas[ends]
+            ends, away, near = ends[reached], away[reached], near[reached]
+            turned, fall = _interpolated(-np.log(away), near, deltas[ends])
+            distance = np.exp(-turned)
+            rows, start = np.append(rows, ends), np.append(start, guesses[ends] - distance)
+            slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
+            spread = np.append(spread, _OFF * distance)
+        if rows.size:
+            targets = Targets(*np.array([targets_of(delta, 0.0, 0.0) for delta in deltas[rows].tolist()]).T)
+            found = root_brackets(
+                lambda _, at: self._log_bracket(at), targets, start=start, spread=spread, slope=slope, reach=reach
+            )
+            lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
         return lower, upper
 
     def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
@@ -224,6 +226,17 @@ class ClosedForm:
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
         lower, upper = (partial(self._of.side, side) for side in (0, 1))
         return crossings(lower, upper, delta, guess=guess, slope=slope, step=step)
+
+
+def _interpolated(points: Array, near: Array, deltas: Array) -> tuple[Array, Array]:
+    """About where falling values cross each delta, and how steeply their logarithm falls there."""
+    place, own = np.argmax(near < deltas[:, None], axis=1), np.arange(deltas.size)
+    logs = np.log(np.maximum(near, 1e-320))
+    before, after = points[own, place - 1], points[own, place]
+    five = np.clip(place - 3, 0, points.shape[1] - 5)[:, None] + np.arange(5)
+    start = inverse_interpolated(points[own[:, None], five], logs[own[:, None], five] - np.log(deltas)[:, None])
+    start = np.where((before <= start) & (start <= after), start, 0.5 * (before + after))
+    return start, (logs[own, place - 1] - logs[own, place]) / (after - before)
 
 
 def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
