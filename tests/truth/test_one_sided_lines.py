@@ -396,13 +396,6 @@ def test_a_question_gets_the_same_answer_whatever_was_asked_before() -> None:
     assert kept.delta(epsilon).sides == hs.account(run, "remove").delta(epsilon).sides
 
 
-def test_is_below_is_what_the_upper_side_proves() -> None:
-    curve = curve_of(RUNS["smooth"])
-    upper = float(curve.delta(0.3).upper)
-    assert curve.is_below(0.3, upper)
-    assert not curve.is_below(0.3, math.nextafter(upper, 0.0))
-
-
 def test_what_lines_cannot_tell_is_refused() -> None:
     terms = terms_of(RUNS["smooth"])
     with pytest.raises(ContourRefusal, match="too few"):

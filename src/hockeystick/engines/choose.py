@@ -22,7 +22,7 @@ from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import SLOW, StandingLines
-from hockeystick.engines.ends import Engine, composed_infinity
+from hockeystick.engines.ends import Answerer, Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
@@ -255,7 +255,7 @@ class _ContourFirst:
         """Whether Chernoff's bound proves ``delta(epsilon) <= delta``."""
         return self.contour.is_below(epsilon, delta)
 
-    def _engines(self, *, rare_first: bool = False) -> Iterator[Engine]:
+    def _engines(self, *, rare_first: bool = False) -> Iterator[Answerer]:
         if self.lists_first:
             yield self._heaviest(FEW_OUTCOMES if self._on_lattice else self._most_outcomes)
         if self.rare is not None and rare_first:
@@ -271,7 +271,7 @@ class _ContourFirst:
             yield self._coarse
 
     @cached_property
-    def _lines(self) -> Engine:
+    def _lines(self) -> Answerer:
         """The contour, and beside it lines of limited band for atoms; alone for a few steps on no lattice."""
         if not self._is_discrete or (self._is_listed and not self.lists_first):
             return self.contour
@@ -307,14 +307,14 @@ class _ContourFirst:
         return ContourCurve(PairSum(self._parts, wanted), wanted, self._work)
 
     @cached_property
-    def _rest(self) -> Engine:
+    def _rest(self) -> Answerer:
         """What answers where the contour does not."""
         if self._is_listed:
             return EnumeratedCurve(self._parts, composed_infinity(self._parts))
         return self._make_lattice()
 
     def _first(
-        self, ask: Callable[[Engine], Bound], enough: Callable[[Bound], bool], engines: Iterable[Engine]
+        self, ask: Callable[[Answerer], Bound], enough: Callable[[Bound], bool], engines: Iterable[Answerer]
     ) -> Bound:
         """The first answer that is narrow enough, or what all answers together prove."""
         found: list[Bound] = []

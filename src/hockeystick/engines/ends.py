@@ -94,7 +94,7 @@ def ever_drawn(parts: Iterable[tuple[Pair, int]]) -> float:
     return min(up(-math.expm1(math.fsum(logs)), 2.0 * ELEMENTARY + 4.0 * U), 1.0)
 
 
-class Engine(Protocol):
+class Answerer(Protocol):
     """What answers between the ends of the range."""
 
     def delta(self, epsilon: float) -> Bound:
@@ -102,6 +102,10 @@ class Engine(Protocol):
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
+
+
+class Engine(Answerer, Protocol):
+    """What alone answers there, and proves bounds on the other direction."""
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta`` is proved at once, for far less than an answer costs."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.ends import Engine
+from hockeystick.engines.ends import Answerer
 from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
 from hockeystick.numerics.columns import Array, Flags
 
@@ -26,7 +26,7 @@ class Narrower:
     What is narrow but for its rounding is narrow enough.
     """
 
-    def __init__(self, first: Engine, second: Engine, width: float) -> None:
+    def __init__(self, first: Answerer, second: Answerer, width: float) -> None:
         self._first, self._second, self._width = first, second, width
 
     def delta(self, epsilon: float) -> Bound:
@@ -42,11 +42,7 @@ class Narrower:
         wanted = self._width * lower if relative else np.full_like(lower, self._width)
         return np.asarray(upper - lower <= np.maximum(wanted, _ROUNDED * rounding))
 
-    def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether the first proves ``delta(epsilon) <= delta``."""
-        return self._first.is_below(epsilon, delta)
-
-    def _ask(self, ask: Callable[[Engine], Bound], *, relative: bool) -> Bound:
+    def _ask(self, ask: Callable[[Answerer], Bound], *, relative: bool) -> Bound:
         refusal = None
         try:
             found = ask(self._first)

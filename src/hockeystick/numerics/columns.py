@@ -52,6 +52,18 @@ class Columns:
             *[one.at(index) if isinstance(one, Columns) else None if one is None else one[index] for one in columns]
         )
 
+    def put(self, rows: Places, part: Self) -> Self:
+        """The same, written over by another record in the place of some of the rows, in increasing order."""
+        record: Any = type(self)
+        if rows.size == _columns(record)(self)[0].shape[-1]:
+            return part
+
+        def placed(both: Sequence[Any]) -> Any:
+            both[0][..., rows] = both[1]
+            return both[0]
+
+        return self.of_all([self, part], placed)
+
 
 def column(numbers: Any) -> Array:
     """A number for each row, shape (..., R, 1), for arithmetic with rows; of one row without axes, in half the time."""

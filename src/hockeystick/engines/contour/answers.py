@@ -71,18 +71,6 @@ class Answers(Columns):
         """Whether lines of the contour answered, if anything did."""
         return np.asarray(self.method == METHOD, dtype=np.bool_)
 
-    def put(self, rows: Places, found: Answers) -> Answers:
-        """These, with what was found of some questions, in increasing order, in its place."""
-        if rows.size == self.known.size:
-            return found
-
-        def placed(both: list[Array]) -> Array:
-            whole, part = both
-            whole[..., rows] = part
-            return whole
-
-        return self.of_all([self, found], placed)
-
     def is_bracket(self, index: int) -> bool:
         """Whether both sides were proved."""
         return bool(np.isfinite(self.upper[index] - self.lower[index]))
@@ -252,12 +240,12 @@ def solved(
     """
     lines = Lines([one.line for one in placed])
 
-    last = Curve(*[np.empty(which.size)] * len(COLUMNS))  # at the first point that each was asked last
+    last = Curve(*(np.empty(which.size) for _ in COLUMNS))  # at the first point that each was asked last
 
     def brackets(rows: Places, points: Array) -> LogBracket:
         nonlocal last
         curve = lines.curve(which[rows], points)
-        last = curve.first(rows, last)
+        last = last.put(rows, curve.at((slice(None), 0)))
         return LogBracket(curve.log_lower(), curve.log_upper())
 
     theta = np.array([one.line.chernoff.theta for one in placed])[which]

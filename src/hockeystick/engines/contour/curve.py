@@ -35,6 +35,7 @@ from hockeystick.engines.contour.search import EpsilonSearch, targets_of
 from hockeystick.engines.contour.standing import DEEPEST, StandingLines
 from hockeystick.engines.contour.stays_below import seems_far_below, stay_below, stay_below_beside
 from hockeystick.engines.contour.through import SMALLEST
+from hockeystick.engines.contour.widths import is_narrow
 from hockeystick.engines.ends import largest_loss
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.numerics.rounding import U, down, exp_up, up
@@ -146,7 +147,7 @@ class ContourCurve:
         return best
 
     def _narrow(self, bound: Bound) -> bool:
-        return self.standing.narrow(float(bound.lower), float(bound.upper))
+        return bool(is_narrow(np.array(bound.lower), np.array(bound.upper), self.tolerance))
 
     def _delta_bound(self, curve: Curve) -> Bound:
         finite = LogBracket(curve.log_lower(), curve.log_upper())

@@ -165,10 +165,6 @@ class RoughDecay:
         ]
         return cls(exponent, sketches, moments, Decay(parts, gaussian_variance))
 
-    def is_cut(self, runs: int) -> Flags:
-        """Of which runs some losses were left out, shape (R,)."""
-        return is_cut(self.sketches, runs)
-
     def at(self, rows: Rows, runs: int) -> RoughDecay:
         """That of some of R runs."""
         if runs == 1:

@@ -26,7 +26,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -116,27 +116,18 @@ class LatticeLine:
     def curve(self, epsilon: Array) -> Curve:
         """Brackets of delta_fin(epsilon), epsilon of shape (E,)."""
         slack = Fraction(self.lattice.slack)
-        above = [self._at(Fraction(float(e)) - slack) for e in epsilon]
-        below = [self._at(Fraction(float(e)) + slack) for e in epsilon]
-        log_scale = np.array([a.log_scale for a in above])
-        error = self.chernoff.error + np.array([4.0 * U * (abs(self.chernoff.value) + a.size) for a in above])
-        shift = np.array([math.exp(min(b.log_scale - a.log_scale, 0.0)) for a, b in zip(above, below, strict=True)])
-        known = np.array([b.lower > 0.0 for b in below])  # then its size is finite too
-        sizes = np.array([b.size if b.lower > 0.0 else 0.0 for b in below])
-        lower = np.array([b.lower for b in below])
-        lower = lower * np.where(known, shift * (1.0 - 8.0 * U * (1.0 + abs(self.chernoff.value) + sizes)), 1.0)
-        return Curve(
-            log_scale=log_scale,
-            lower=lower - 8.0 * U * np.abs(lower),
-            upper=np.array([a.upper for a in above]),
-            log_scale_error=error,
-            rounding=np.array([a.rounding for a in above]),
-            truncation=np.array([a.truncation for a in above]),
-            aliasing=np.array([a.aliasing for a in above]),
-        )
+        above = Curve.stacked([self._at(Fraction(float(e)) - slack) for e in epsilon])
+        below = Curve.stacked([self._at(Fraction(float(e)) + slack) for e in epsilon])
+        error = self.chernoff.error + 4.0 * U * (abs(self.chernoff.value) + above.log_scale_error)
+        shift = np.array([math.exp(min(moved, 0.0)) for moved in (below.log_scale - above.log_scale).tolist()])
+        known = below.lower > 0.0
+        sizes = np.where(known, below.log_scale_error, 0.0)  # then it is finite
+        scale = np.where(known, shift * (1.0 - 8.0 * U * (1.0 + abs(self.chernoff.value) + sizes)), 1.0)
+        lower = below.lower * scale
+        return replace(above, lower=lower - 8.0 * U * np.abs(lower), log_scale_error=error)
 
-    def _at(self, epsilon: Fraction) -> _Value:
-        """The lattice's own curve at one epsilon, relative to ``e^{K - theta x}``."""
+    def _at(self, epsilon: Fraction) -> Curve:
+        """The lattice's own curve at one epsilon, relative to ``e^{K - theta x}``; its error, the size of theta x."""
         d = self.lattice.exact_spacing
         steps = -((self.lattice.origin - epsilon) // d)  # ceil((eps - origin) / d)
         point = self.lattice.origin + steps * d
@@ -150,21 +141,31 @@ class LatticeLine:
         aliasing = self.chernoff.aliasing(at, period * (1.0 - 4.0 * U))
         right, left_high = growth * float(aliasing.right[0]), growth * float(aliasing.left_upper[0])
         if theta * y > _FAR or math.isinf(right + left_high):  # a line so far from its own epsilon says nothing
-            return _Value(self.chernoff.value - theta * float(point), math.inf, 0.0, math.inf, math.inf, tail, math.inf)
+            nothing: Any = (
+                self.chernoff.value - theta * float(point),
+                0.0,
+                math.inf,
+                math.inf,
+                math.inf,
+                tail,
+                math.inf,
+            )
+            return Curve(*nothing)
         left_low = float(aliasing.left_lower[0]) * (1.0 - 4e-12 * (1.0 + theta * y)) * growth
         slack = 4.0 * U * (abs(value) + rounding + tail + right + left_high)
         x = float(point)
         # a loss without a node adds at most e^{-theta eps} E[e^{theta L}; such a loss]
         dropped = growth * self.dropped
-        return _Value(
-            log_scale=self.chernoff.value - theta * x,
-            size=abs(theta * x),
-            lower=value - rounding - tail - right - left_high - slack,
-            upper=value + rounding + tail + dropped - left_low + slack,
-            rounding=rounding + slack,
-            truncation=tail + dropped,
-            aliasing=right + left_high - left_low,
-        )
+        found: dict[str, Any] = {
+            "log_scale": self.chernoff.value - theta * x,
+            "lower": value - rounding - tail - right - left_high - slack,
+            "upper": value + rounding + tail + dropped - left_low + slack,
+            "log_scale_error": abs(theta * x),
+            "rounding": rounding + slack,
+            "truncation": tail + dropped,
+            "aliasing": right + left_high - left_low,
+        }
+        return Curve(**found)
 
     def _sum(self, y: float, gap: float) -> tuple[float, float, float]:
         """The sum, a bound on its rounding error, and one on what each unit of |phi| beyond the last node adds."""
@@ -190,18 +191,6 @@ class LatticeLine:
         error = error + size * (off * (2.0 * theta + s))
         rounding = 2.0 / self.size * (error.sum() + (s.size + 8) * U * (size * modulus).sum()) * (1.0 + 1e-6)
         return 2.0 / self.size * float(terms.sum()), float(rounding), float(size[-1]) * (1.0 + 1e-9)
-
-
-@final
-@dataclass(frozen=True)
-class _Value:
-    log_scale: float
-    size: float
-    lower: float
-    upper: float
-    rounding: float
-    truncation: float
-    aliasing: float
 
 
 def _one_minus(theta: float, s: Array, d: float) -> np.ndarray[tuple[int, ...], np.dtype[np.complex128]]:

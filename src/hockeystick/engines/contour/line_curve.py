@@ -11,7 +11,7 @@ from typing import Final, final
 
 import numpy as np
 
-from hockeystick.numerics.columns import Array, Places
+from hockeystick.numerics.columns import Array, Columns
 from hockeystick.numerics.rounding import U
 
 _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is rounded up to it
@@ -19,7 +19,7 @@ _LEAST = 1e-300  # a lower bound below it counts as none, an upper bound is roun
 
 @final
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Columns):
     """Brackets of delta_fin at several epsilons, and where their widths come from.
 
     Arrays of shape (E,), or (R, E) for R lines.
@@ -46,17 +46,7 @@ class Curve:
 
     def reshaped(self, shape: tuple[int, ...]) -> Curve:
         """The same in another shape."""
-        return Curve(*(getattr(self, name).reshape(shape) for name in COLUMNS))
-
-    def first(self, rows: Places, others: Curve) -> Curve:
-        """What stands at the first point of each of some rows, in increasing order, among that of others."""
-        own = [getattr(self, name)[:, 0] for name in COLUMNS]
-        if rows.size < others.lower.size:
-            whole = [getattr(others, name).copy() for name in COLUMNS]
-            for column, part in zip(whole, own, strict=True):
-                column[rows] = part
-            own = whole
-        return Curve(*own)
+        return self.of_all([self], lambda own: own[0].reshape(shape))
 
     def log_lower(self) -> Array:
         """``ln`` of the lower bounds, rounded down; ``-inf`` where they are not above 0."""

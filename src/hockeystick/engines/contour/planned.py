@@ -74,7 +74,7 @@ def lines_for_epsilons(
     found: list[ContourLine | ContourRefusal] = [*refused] if runs is None else [refused[row] for row in runs.rows]
     frequency = 1.02 * cut + 1.5 * 2.0 * math.pi / plan.period  # the last node lies within a step beyond the cut-off
     accuracy = accuracy_of(losses, plan, tolerance)
-    with_cells = rough.is_cut(epsilon.size)
+    with_cells = is_cut(sketches, epsilon.size)
     for cells, own in ((0, ~with_cells), (_CELLS, with_cells)):
         rows = (own & served).nonzero()[0]
         if rows.size == 0:

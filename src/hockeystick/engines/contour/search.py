@@ -46,10 +46,6 @@ class PlacedLine:
     deviation: float
     width: float = math.inf
 
-    def serves(self, epsilon: float) -> bool:
-        """Whether the line is worth asking."""
-        return abs(epsilon - self.epsilon) <= REACH * self.deviation
-
     @property
     def asked(self) -> Array:
         """Epsilons to look at before others: the ends of what the line serves, and points near the middle."""

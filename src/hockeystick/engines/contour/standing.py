@@ -27,7 +27,7 @@ from hockeystick.engines.contour.stations import (
     sizes_of,
 )
 from hockeystick.engines.contour.through import SMALLEST, PlannedRuns, lines_through, too_wide
-from hockeystick.engines.contour.widths import is_narrow, sides, width_asked
+from hockeystick.engines.contour.widths import sides, width_asked
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.numerics.columns import Array
@@ -214,10 +214,6 @@ class StandingLines:
         """``ln`` of the mass that each step may leave out where delta matters to the tolerance."""
         steps = max((losses or self.losses).total_count, 1.0)
         return math.log(max(delta, 1e-300)) + math.log(self.tolerance / 64.0) - math.log(steps)
-
-    def narrow(self, lower: float, upper: float) -> bool:
-        """Whether a bracket of delta is as narrow as it should be."""
-        return bool(is_narrow(np.array(lower), np.array(upper), np.array(self.tolerance)))
 
     def sides_of(self, finite: LogBracket) -> tuple[float, float]:
         """Certified sides of delta at one epsilon, infinite losses included."""

@@ -67,9 +67,6 @@ class HeaviestOutcomes:
         TooManyOutcomesError
             Where too many outcomes matter.
         """
-        return self._answer_at(epsilon)[0]
-
-    def _answer_at(self, epsilon: float) -> tuple[Bound, EnumeratedCurve]:
         log_drop = next(self._atoms.classes(epsilon), None)
         bound = _LEAST if log_drop is None else self._atoms.terms(log_drop).log_bound(epsilon)
         number = round(_place_of(bound))
@@ -78,7 +75,7 @@ class HeaviestOutcomes:
             found = curve.delta(epsilon)
             there = _place_of(_log(curve.about(epsilon) or float(found.upper)))
             if curve.left_out(epsilon) <= _ALLOWED * float(found.lower):
-                return found, curve
+                return found
             number = round(there) if round(there) != number else number + 1
         raise TooManyOutcomesError(f"delta at epsilon {epsilon:g} is too small to be told what matters")
 
@@ -92,10 +89,6 @@ class HeaviestOutcomes:
             if curve.left_out(float(found.lower)) <= _ALLOWED * size:
                 return found
         raise TooManyOutcomesError(f"the epsilon of delta {delta:g} is too far from what was looked at")
-
-    def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation; raises as `delta`."""
-        return self._answer_at(epsilon)[1].is_below(epsilon, delta)
 
     def _curve(self, number: int) -> EnumeratedCurve:
         """The lists of a station, which may be kept: they are the same whenever they are made."""

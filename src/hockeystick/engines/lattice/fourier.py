@@ -83,7 +83,6 @@ class PeriodicComposition:
         self.spacing = parts[0][0].spacing
         self.points = points
         self.half_width = 0.5 * points * self.spacing
-        self.steps = sum(count for _, count in parts)
         offset = math.fsum(count * pld.offset for pld, count in parts)
         self.offset = math.remainder(offset, self.spacing)
         self._carried = round((offset - self.offset) / self.spacing)

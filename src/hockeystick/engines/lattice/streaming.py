@@ -280,15 +280,6 @@ class RunningCurve:
         value = ((1.0 - share) * near + share * far) * (1.0 + self._sign * 8.0 * U) + self._sign * UNDERFLOW
         return min(max(value, 0.0), 1.0)
 
-    def budget(self, epsilon: float) -> dict[str, float]:
-        """Sizes of the errors inside the bound at one epsilon, in units of delta: aliasing, rounding."""
-        scale = math.exp(min(self._log_scale - self.frame.window.theta * epsilon, 700.0))
-        sums = max(self._error - self._alias_error, 0.0) * scale
-        return {
-            "aliasing": min(self._alias_error * scale, 1.0),
-            "rounding": min(sums + self._relative * self.delta(epsilon), 1.0),
-        }
-
     def epsilon(self, delta: float, guess: float) -> float:
         """The side's bound on the epsilon of at least 0 at ``delta`` above 0: from the two lattice points around it."""
         theta, h = self.frame.window.theta, self.frame.spacing

@@ -162,10 +162,6 @@ class OneSidedCurve:
             raise ContourRefusal("width", f"the crossing near epsilon {guess:g} was not told from what is left", found)
         return found
 
-    def is_below(self, epsilon: float, delta: float) -> bool:
-        """Whether ``delta(epsilon) <= delta`` is proved; raises as `delta`."""
-        return self._lines(epsilon, self._width).upper(epsilon) <= delta
-
     def _guess(self, log_delta: float) -> float:
         """About the epsilon at which so much of delta is left."""
         point = self._atoms.terms(self._atoms.log_drop(log_delta)).epsilon_bound(log_delta)

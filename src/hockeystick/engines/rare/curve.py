@@ -137,10 +137,6 @@ class RareCurve:
                 share *= min(0.5 * self.tolerance / width, 0.5)
         raise _refused(best)
 
-    def is_below(self, epsilon: float, delta: float) -> bool:
-        """Nothing that is known at once."""
-        return False
-
     def _run(self, epsilon: float, log_error: float, lowest: float = 1.0) -> RareRuns:
         """The run on a line planned for an epsilon, and down to a share of it."""
         from hockeystick.engines.rare.line import rare_line
