@@ -47,6 +47,21 @@ def rho_at(order: float, rho: float, delta: float) -> float:
     return rho * order + math.log(1 / (order * delta)) / (order - 1) + math.log(1 - 1 / order)
 
 
+def test_inputs_that_do_not_differ_cost_nothing() -> None:
+    for measurement in (dp.m.make_gaussian(*SPACE, scale=2.0), dp.m.make_laplace(*SPACE, scale=2.0)):
+        assert curve_of_measurement(measurement, 0.0).epsilon(1e-6).upper == 0.0
+
+
+@pytest.mark.parametrize("distance", [-1.0, 1e308, math.inf, math.nan])
+def test_a_distance_that_is_none_is_named(distance: float) -> None:
+    with pytest.raises(ValueError, match="distance"):
+        curve_of(dp.zero_concentrated_divergence(), distance)
+    with pytest.raises(TypeError, match="distance must be epsilon and delta"):
+        curve_of(dp.approximate(dp.max_divergence()), distance)
+    with pytest.raises(TypeError, match="measure must be a Measure"):
+        curve_of("MaxDivergence", distance)  # type: ignore[arg-type]
+
+
 def test_an_approximate_measurement_is_its_worst_pair() -> None:
     curve = curve_of(dp.approximate(dp.max_divergence()), (0.5, 1e-6))
     assert curve.composition == hs.ApproximateDP(0.5, 1e-6) * 1

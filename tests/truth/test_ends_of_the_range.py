@@ -187,3 +187,26 @@ def test_a_mass_at_infinity_that_was_rounded_up_is_rounded_down(true: Fraction) 
     assert Fraction(least_infinite(mass)) < true <= Fraction(mass)
     found = pair.infinite_mass
     assert Fraction(found.low) <= true <= Fraction(found.high)
+
+
+@pytest.mark.parametrize(
+    "accountant", [Certified(5e-324, points=1 << 12), Certified(1e-310, points=1 << 12), Contour(5e-324)], ids=str
+)
+@pytest.mark.parametrize(
+    "run",
+    [hs.Gaussian(0.5).poisson(1e-5) * 3, hs.Laplace(1.0).poisson(0.1) * 50, hs.Gaussian(1.0).poisson(0.01) * 2000],
+    ids=str,
+)
+def test_widths_below_rounding_are_answered_or_refused_in_words(accountant: Accountant, run: hs.Composition) -> None:
+    curve, usual = hs.account(run, "remove", accountant=accountant), hs.account(run, "remove")
+    for ask in ("delta", "epsilon"):
+        with suppress(PrecisionError):
+            found, other = getattr(curve, ask)(1e-3), getattr(usual, ask)(1e-3)
+            assert float(found.lower) <= float(other.upper)
+            assert float(other.lower) <= float(found.upper)
+
+
+def test_gaussian_steps_beyond_float64_are_refused_in_a_sweep_as_rows() -> None:
+    found = hs.sweep(lambda noise: hs.Gaussian(noise) * 2**40, noise=[1.0, 1e-139], epsilon=1.0)
+    assert not found.refused[0]
+    assert "these steps are one with a sensitivity over noise of 1.05e+145" in found.refused[1]

@@ -135,6 +135,13 @@ def test_count_equals_repeated_composition() -> None:
     assert _upper(together.epsilon(1e-6)) == pytest.approx(_upper(apart.epsilon(1e-6)), rel=1e-12, abs=0.0)
 
 
+@pytest.mark.parametrize("conversion", ["tight", "classic", "quadratic"])
+def test_an_estimate_of_zero_is_an_estimate(conversion: str) -> None:
+    curve = Moments(conversion).directed(((JoinedPair(GaussianPair(2.0), 0.1), 20),))
+    for delta in (0.9, 0.99, 1.0 - 1e-12):
+        assert isinstance(curve.epsilon(delta), hs.Estimate), delta
+
+
 def test_a_pair_without_moment_bounds_gives_an_estimate_near_the_certified_value() -> None:
     pair = JoinedPair(GaussianPair(3.0), 0.05)
     estimate = Moments().directed(((pair, 50),)).epsilon(1e-6)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.integrations.dp_events import parts_of
+from hockeystick.integrations.dp_events import UnprovedEventError, parts_of
 
 
 def event(name: str, **fields: Any) -> dict[str, Any]:
@@ -232,6 +232,15 @@ def test_bad_parameters_are_named(given: Any, named: str) -> None:
         hs.from_dp_event(given, "substitute")
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+@pytest.mark.parametrize("weight", [0.0, 0.25])
+def test_chances_that_are_far_from_a_sum_of_one_are_none(noise: float, shift: float, weight: float) -> None:
+    fields = {"standard_deviation": noise, "sensitivities": [0.0, shift], "sampling_probs": [0.0, weight]}
+    with pytest.raises(ValueError, match=f"sampling_probs must sum to 1, got {weight}"):
+        hs.from_dp_event(event("MixtureOfGaussians", **fields))
+
+
 @pytest.mark.parametrize("value", [True, "1", np.array(True), [1.0], None, 10**400])
 @pytest.mark.parametrize(
     ("given", "field"),
@@ -257,6 +266,10 @@ def test_what_is_no_event_is_refused() -> None:
     for thing in ("GaussianDpEvent", 1.0, {"noise_multiplier": 1.0}, None):
         with pytest.raises(TypeError, match="event must be"):
             hs.from_dp_event(thing)
+    odd_name, odd_fields = gaussian() | {"class_name": b"\xff"}, gaussian() | {1: 2, "x": 3}
+    for thing, said in ((odd_name, "not known"), (odd_fields, "does not fit")):
+        with pytest.raises(UnprovedEventError, match=said):
+            hs.from_dp_event(thing)
 
 
 def test_a_named_tuple_is_read_with_its_name_in_bytes() -> None:
@@ -278,6 +291,13 @@ def test_several_gaussian_releases_on_one_sample_are_one_with_noise_rounded_down
     found = step.mechanism.noise_multiplier
     exact = Fraction(noise) ** 2 / count
     assert Fraction(found) ** 2 <= exact < Fraction(math.nextafter(found, math.inf)) ** 2
+
+
+@pytest.mark.parametrize("noise", [1e-320, 1e-200, 1e-150, 1e150, 1e200, 1.7e308])
+def test_noise_whose_square_is_beyond_float64_is_named_on_a_sample_as_it_is_alone(noise: float) -> None:
+    for inner in (gaussian(noise), poisson(0.5, gaussian(noise)), fixed_size(3, 9, repeated(gaussian(noise), 1))):
+        with pytest.raises(ValueError, match="sensitivity over noise must be between"):
+            hs.from_dp_event(inner, "substitute")
 
 
 @pytest.mark.parametrize("parameter", [0.1, 0.3, 1 / 3, 7.7])

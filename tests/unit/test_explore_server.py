@@ -72,6 +72,14 @@ def test_every_choice_of_the_page_is_one_of_the_server() -> None:
         assert set(shown) <= set(choices()[name])
 
 
+def test_every_sampler_of_the_server_is_answered_by_what_a_question_may_say() -> None:
+    assert "without-replacement" in choices()["sampling"]
+    for sampling in choices()["sampling"]:
+        assert asked(**BY_SIZE | {"sampling": sampling, "adjacency": "remove"})["epsilon"]["upper"] < 30.0
+    with pytest.raises(BadQuestionError, match=r"sampling must be one of poisson, without-replacement$"):
+        question(json.dumps(BY_SIZE | {"sampling": "cut-batches"}).encode())
+
+
 def test_the_server_answers_what_the_functions_answer(client: TestClient) -> None:
     answer = client.post("/api/answer", json=BY_RATE)
     assert answer.status_code == 200

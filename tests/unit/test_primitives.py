@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from hockeystick.numerics.fft import (
     transform_real,
 )
 from hockeystick.numerics.normal import normal_intervals
+from hockeystick.numerics.rationals import root_beside
 from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, POWER_STEP, U, down, exp_down, exp_up, gamma, up
 
 RNG = np.random.default_rng(20240601)
@@ -201,3 +203,13 @@ def test_infinities_moved_outward_are_what_they_were(outward: Callable[..., floa
     """A rounding of infinity, relative to it, is no number: bounds of NaN would compare as neither side."""
     assert outward(math.inf, relative) == math.inf
     assert outward(-math.inf, relative) == -math.inf
+
+
+@pytest.mark.parametrize("number", [0.0, 5e-324, 2.3e-308, 1e-200, 0.1, 1.0, 3.0, 1e200, 1.7976931348623157e308])
+@pytest.mark.parametrize("aside", [0, -1, 1])
+def test_a_root_is_the_float_next_to_it_or_itself(number: float, aside: int) -> None:
+    square = Fraction(number) ** 2 * (1 + aside * Fraction(1, 10**100))
+    below, above = root_beside(square, up=False), root_beside(square, up=True)
+    assert Fraction(below) ** 2 <= square
+    assert above == math.inf or square <= Fraction(above) ** 2
+    assert above == (below if aside == 0 or number == 0.0 else math.nextafter(below, math.inf))

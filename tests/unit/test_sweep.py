@@ -492,8 +492,15 @@ def test_progress_is_counted_in_plans(monkeypatch: pytest.MonkeyPatch) -> None:
 # ------------------------------------------------------------------------------------------------------- bad input
 
 
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
 def needs(noise: float, epsilon: float) -> Any:
     return hs.Gaussian(noise)
+
+
+def found(**noise: float) -> Any:
+    return hs.Gaussian(*noise.values())
 
 
 @pytest.mark.parametrize(
@@ -503,6 +510,19 @@ def needs(noise: float, epsilon: float) -> Any:
         (lambda: swept(nosie=[1.0]), TypeError, "family has no argument nosie: it takes noise, rate, steps"),
         (lambda: hs.sweep(plan, noise=[1.0], delta=1e-5), TypeError, "give rate, steps"),
         (lambda: hs.sweep(needs, noise=1.0, delta=1e-5), TypeError, "rename the argument epsilon"),
+        *(
+            (lambda name=name: hs.sweep(found, **{name: 1.0}, delta=1e-5), TypeError, f"rename the argument {name}")
+            for name in ("plan", "method", "notes", "refused", "run", "epsilon_lower", "delta_safe")
+        ),
+        *(
+            (lambda family=family: hs.sweep(family, noise=1.0, delta=1e-5), TypeError, "the sweep itself has one")
+            for family in (lambda noise, find: found(a=noise, b=find), lambda noise, resume: found(a=noise, b=resume))
+        ),
+        (lambda: hs.sweep(found, find="s", s_upper=1.0, **TARGET), TypeError, "rename the argument s_upper"),
+        (lambda: hs.sweep(plan, find=3, **TARGET), TypeError, "find must be the name"),
+        (lambda: hs.sweep(found, find="s", settings=3, **TARGET), TypeError, "settings must be a mapping"),
+        (lambda: hs.sweep(found, find="s", settings={"preci": 1}, **TARGET), TypeError, "calibrate (epsilon, delta"),
+        (lambda: swept(delta=[[1e-5]]), TypeError, "delta must be one number or a list of numbers"),
         (lambda: swept(noise=[]), ValueError, "noise holds no value"),
         (lambda: swept(noise=np.ones((2, 2))), ValueError, "noise must be one value or a list"),
         (lambda: swept(noise=["a"]), TypeError, "noise_multiplier must be a real number"),

@@ -21,6 +21,8 @@ from hockeystick.numerics.columns import Flags, Places
 if TYPE_CHECKING:
     from hockeystick.engines.contour.answers import Answers
 
+_FINEST = 1e-300  # as far out of reach as any finer width, of which parts are below float64
+
 
 @final
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Contour(Accountant):
         check_fields(self, tolerance=check_positive)
 
     def directed(self, parts: Parts) -> DirectedCurve:
-        return _Curve(ContourCurve(PairSum(parts), min(self.tolerance, 1.0)))
+        return _Curve(ContourCurve(PairSum(parts), min(max(self.tolerance, _FINEST), 1.0)))
 
     def together(self, curves: Sequence[DirectedCurve]) -> Together | None:
         own = [curve.engine for curve in curves if isinstance(curve, _Curve)]

@@ -117,6 +117,9 @@ SEVERAL_PARTS: Final = 4
 EVERYDAY_TOLERANCE: Final = 1e-3
 """Lattices take longer for a finer one, and the contour may, too."""
 
+FINEST_TOLERANCE: Final = 1e-15
+"""What a finer tolerance is taken for: rounding leaves more, and parts of a far smaller one are below float64."""
+
 FEW_STEPS: Final = 16
 """Steps up to which the transform of a density nearly always decays slowly or not: lattices are as fast as a retry."""
 
@@ -147,6 +150,7 @@ def choose_engine(
     PrecisionError
         For more steps, or larger losses, than float64 tells apart.
     """
+    tolerance = max(tolerance, FINEST_TOLERANCE)
     if engine == "lattice":
         check_reach(parts)
         return _lattice(parts, tolerance, points, largest_loss)

@@ -20,6 +20,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
 from hockeystick.engines.contour.search import targets_of
 from hockeystick.engines.laplace_sum import LaplaceSum
+from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
@@ -51,7 +52,13 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
         squares.append(count * float(mu) * float(mu))
     total = math.sqrt(math.fsum(squares))
     # relative errors: one rounding for each shift, two for its square and count, half of all that under the root
-    return GaussianPair(1.0, total * (1.0 - 8.0 * U)), GaussianPair(1.0, total * (1.0 + 8.0 * U))
+    least, most = total * (1.0 - 8.0 * U), total * (1.0 + 8.0 * U)
+    if most > MOST_RATIO:
+        raise PrecisionError(
+            f"these steps are one with a sensitivity over noise of {total:.3g}, more than the {MOST_RATIO:g} that"
+            " brackets are computed for: epsilon is enormous; use more noise"
+        )
+    return GaussianPair(1.0, least), GaussianPair(1.0, most)
 
 
 @final

@@ -17,10 +17,11 @@ from opendp.mod import Measure, Measurement, PrivacyProfile
 from hockeystick.account import account
 from hockeystick.accountants.renyi import RenyiCurve
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import UnknownPairError, check_positive
+from hockeystick.errors import UnknownPairError, check_finite
 from hockeystick.mechanisms import ApproximateDP
 
 _ORDERS = 1.0 + np.geomspace(1e-4, 1e8, 2401)  # neighbours differ by 1.2 %: the best order is missed by next to nothing
+_MOST_RHO = 1e279  # of which all divergences are floats, and what is made of them
 
 
 def privacy_profile(curve: PrivacyCurve) -> PrivacyProfile:
@@ -77,14 +78,20 @@ def curve_of(measure: Measure, distance: Any) -> PrivacyCurve | RenyiCurve:
     >>> f"{float(curve_of(dp.zero_concentrated_divergence(), 0.125).epsilon(1e-6)):.3f}"
     '2.419'
     """
+    if not isinstance(measure, Measure):
+        raise TypeError(f"measure must be a Measure, as OpenDP makes it, got {measure!r}")
     match str(measure.type):
         case "MaxDivergence":
             return account(ApproximateDP(distance))
         case "Approximate<MaxDivergence>":
+            if not isinstance(distance, tuple | list) or len(distance) != 2:
+                raise TypeError(f"distance must be epsilon and delta in this measure, got {distance!r}")
             epsilon, delta = distance
             return account(ApproximateDP(epsilon, delta))
         case "ZeroConcentratedDivergence":
-            rho = check_positive("distance", distance)
+            rho = check_finite("distance", distance)
+            if not 0.0 <= rho <= _MOST_RHO:
+                raise ValueError(f"distance must be at least 0 and at most {_MOST_RHO:g}, got {distance!r}")
             return RenyiCurve(_ORDERS, np.nextafter(rho * _ORDERS, math.inf))
         case other:
             raise UnknownPairError(

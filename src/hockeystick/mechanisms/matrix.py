@@ -11,7 +11,6 @@ safe side. Cost: the products of whole numbers that make the entries of G that a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
@@ -33,7 +32,7 @@ from hockeystick.errors import (
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair, shown_by_gaussian
 from hockeystick.mechanisms.gaussian import Gaussian
-from hockeystick.numerics.rationals import float_beside
+from hockeystick.numerics.rationals import float_beside, root_beside
 from hockeystick.sampling import Poisson
 
 Participation = Literal["single", "fixed-epochs", "min-separation"]
@@ -318,13 +317,8 @@ def _best_apart(squares: list[int], apart: int, times: int) -> int:
 
 def _root(square: Fraction, *, up: bool) -> float:
     """The root of an exact number, rounded up or down to a float64."""
-    shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     try:
-        root = math.ldexp(math.sqrt(square / Fraction(4) ** shift), shift)
+        return root_beside(square, up=up)
     except OverflowError:
-        raise ValueError(f"the sensitivity, or the noise over it, is about 2^{shift}, beyond float64") from None
-    while Fraction(root) ** 2 > square:
-        root = math.nextafter(root, 0.0)
-    while Fraction(following := math.nextafter(root, math.inf)) ** 2 <= square:
-        root = following
-    return math.nextafter(root, math.inf) if up and Fraction(root) ** 2 < square else root
+        power = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+        raise ValueError(f"the sensitivity, or the noise over it, is about 2^{power}, beyond float64") from None

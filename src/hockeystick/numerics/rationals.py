@@ -19,6 +19,7 @@ Probability = float | Fraction
 LOG_RATIO = 12.0 * U
 """Bound on the relative error of `log_ratio` and `log_of`."""
 
+_PLACES = 1074  # of a float64, behind the point
 _MASS_TOLERANCE = Fraction(1, 10**9)  # how far given probabilities may sum away from one
 
 
@@ -66,6 +67,13 @@ def float_beside(value: Fraction, *, up: bool) -> float:
     if up:
         return math.nextafter(nearest, math.inf) if nearest < value else nearest
     return math.nextafter(nearest, -math.inf) if nearest > value else nearest
+
+
+def root_beside(square: Fraction, *, up: bool) -> float:
+    """The float next to the root of an exact number of at least 0 on one side, the root itself where it is one."""
+    scaled = square * 4**_PLACES  # whose root is whole for every square of a float
+    whole = math.isqrt(math.ceil(scaled) - 1) + 1 if up and scaled else math.isqrt(math.floor(scaled))
+    return float_beside(Fraction(whole, 2**_PLACES), up=up)
 
 
 def log_of(value: Probability) -> float:

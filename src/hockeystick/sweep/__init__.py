@@ -13,6 +13,8 @@ from contextlib import closing
 from itertools import chain
 from typing import Any, Literal
 
+import numpy as np
+
 from hockeystick.accountants.base import AUTOMATIC, Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.composition import Composition, Step, directions
@@ -21,7 +23,7 @@ from hockeystick.errors import check_delta, check_epsilon, check_positive, publi
 from hockeystick.progress import Progress
 from hockeystick.sweep.files import RowFile, restored, row_file
 from hockeystick.sweep.grid import Grid, check_arguments
-from hockeystick.sweep.plans import Plan, Row, Search, plans_of, rows_of, searches_of
+from hockeystick.sweep.plans import Plan, Row, Search, check_settings, plans_of, rows_of, searches_of
 from hockeystick.sweep.result import Sweep
 from hockeystick.sweep.workers import Workers, check_workers, done
 
@@ -117,7 +119,7 @@ def sweep(
         chunks, words = _runs(runs, helpers), repr(method)
     else:
         own = {} if accountant in (None, AUTOMATIC) else {"accountant": check_accountant(accountant, default)}
-        chosen = dict(settings or {}) | own
+        chosen = check_settings(settings or {}) | own
         quantity, words = find, repr(sorted(chosen.items()))
         searches = searches_of(family, grid, find, chosen)
         plans, chunks = searches, _lines(searches, helpers)
@@ -135,7 +137,8 @@ def _quantity(grid: Grid, given: Mapping[str, Any]) -> Quantity:
     check = check_delta if "delta" in given else check_epsilon
     for name in given:
         for value in grid.values(name):
-            check(value)
+            if np.ndim(check(value)):
+                raise TypeError(f"{name} must be one number or a list of numbers, got {value!r} among them")
     for relation in grid.values("adjacency"):
         directions(relation)
     return "epsilon" if "delta" in given else "delta"

@@ -11,7 +11,11 @@ from typing import Any, final
 
 import numpy as np
 
-_OWN = ("adjacency", "delta", "epsilon", "mu", "advantage", "tolerance", "accountant", "settings", "workers", "file")
+_OWN = (
+    *("delta", "epsilon", "adjacency", "tolerance", "accountant", "find", "mu", "advantage", "settings", "workers"),
+    *("file", "resume"),
+)
+_COLUMNS = ("plan", "method", "notes", "refused", "run")  # of tables and files, besides arguments and sides
 
 
 @final
@@ -107,8 +111,17 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < math.inf
 
 
+def _check_columns(names: Iterable[str], find: str | None) -> None:
+    """Refuse names that a table of the sweep has columns of."""
+    sides = {f"{quantity}_{side}" for quantity in ("epsilon", "delta", find) for side in ("safe", "lower", "upper")}
+    for name in names:
+        if name in _COLUMNS or name in sides:
+            raise TypeError(f"rename the argument {name} of family: a table of the sweep has a column of that name")
+
+
 def check_arguments(family: Callable[..., Any], given: Iterable[str], find: str | None) -> None:
-    """Refuse names that the family does not take, and name those that it lacks."""
+    """Refuse names that the family does not take, or a table has, and name those that it lacks."""
+    _check_columns(given, find)
     try:
         parameters = inspect.signature(family).parameters.values()
     except (TypeError, ValueError):  # some functions written in C tell nothing of their arguments
@@ -117,6 +130,8 @@ def check_arguments(family: Callable[..., Any], given: Iterable[str], find: str 
     takes = {one.name for one in named}
     names = set(given)
     if find is not None:
+        if not isinstance(find, str):
+            raise TypeError(f"find must be the name of an argument of family, got {find!r}")
         if find in names:
             raise TypeError(f"{find} is to be found, so it cannot be given as well")
         names.add(find)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -299,6 +300,19 @@ def searches_of(family: Callable[..., Any], grid: Grid, find: str, settings: Map
         place = math.nan if along is None else float(point[along])
         searches.append(Search(family, arguments, find, {**settings, **questions}, place, lines[number]))
     return searches
+
+
+def check_settings(settings: Any) -> dict[str, Any]:
+    """Refuse settings that are none of a calibration's."""
+    from hockeystick.calibrate import calibrate  # what accounting plans does not need loads late
+
+    if not isinstance(settings, Mapping):
+        raise TypeError(f"settings must be a mapping of arguments of hockeystick.calibrate, got {settings!r}")
+    known = [name for name in inspect.signature(calibrate).parameters if name != "family"]
+    for name in settings:
+        if name not in known:
+            raise TypeError(f"settings must be arguments of hockeystick.calibrate ({', '.join(known)}), got {name!r}")
+    return dict(settings)
 
 
 def _check_target(given: Mapping[str, Any]) -> None:

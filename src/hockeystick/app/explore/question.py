@@ -35,6 +35,7 @@ TOLERANCE = 1e-3  # as the command and Python have it by default
 _WHOLE = frozenset({"batch_size", "examples", "steps"})
 _DETAILS = ("live", "fine")
 _NEEDED = ("sampling", "steps", "delta", "adjacency")
+_SIZES = frozenset({"rate", "batch_size", "population"})  # that a sampler may be told
 _MOST_SHOWN = 60
 
 
@@ -43,9 +44,10 @@ class BadQuestionError(ValueError):
 
 
 def choices() -> dict[str, tuple[str, ...]]:
-    """What each choice may be."""
-    by_batch = tuple(name for name, scheme in schemes().items() if not scheme.step_is_epoch)
-    return {"sampling": by_batch, "adjacency": tuple(ADJACENCIES), "batches": BATCHES, "detail": _DETAILS}
+    """What each choice may be: of the samplers those that draw a batch a step, told by what a question holds."""
+    by_batch = (name for name, scheme in schemes().items() if not scheme.step_is_epoch)
+    told = tuple(name for name in by_batch if _SIZES.issuperset(samplings()[name].written_with(_SIZES).required))
+    return {"sampling": told, "adjacency": tuple(ADJACENCIES), "batches": BATCHES, "detail": _DETAILS}
 
 
 @final

@@ -62,10 +62,9 @@ class MomentsCurve(CumulantCurve):
     def epsilon_inside(self, delta: float) -> Bound | Estimate:
         high = self.infinity[1]
         left = delta if high == 0.0 else max(down(delta - high, 2.0 * U), 0.0)
-        upper = self._epsilon(math.log(left)) if left > 0.0 else math.inf
-        if delta >= high:
-            upper = min(upper, max(self.largest_loss, 0.0))
-        if self.is_certified or upper in {0.0, math.inf}:
+        known = max(self.largest_loss, 0.0) if delta >= high else math.inf  # proved without moments
+        upper = min(self._epsilon(math.log(left)) if left > 0.0 else math.inf, known)
+        if self.is_certified or upper == known:
             return Bound(0.0, max(upper, 0.0), self.method, ("the lower side is trivial",))
         return Estimate(max(upper, 0.0), math.nan, self.method, (_NOT_CERTIFIED,))
 

@@ -63,4 +63,4 @@ def taken_apart(given: Any) -> tuple[str, dict[str, Any]]:
         raise TypeError(f"event must be a DpEvent, its named tuple, or a mapping with class_name, got {given!r}")
     fields.pop("module_name", None)
     name = fields.pop("class_name")
-    return name.decode() if isinstance(name, bytes) else str(name), fields
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name), fields

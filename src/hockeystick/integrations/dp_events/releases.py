@@ -16,7 +16,7 @@ from hockeystick import mechanisms
 from hockeystick.composition import Step
 from hockeystick.errors import check_count, check_finite, check_positive, check_probability, check_real, check_sequence
 from hockeystick.integrations.dp_events.event import Event
-from hockeystick.numerics.rationals import float_beside
+from hockeystick.numerics.rationals import exact_probabilities, float_beside
 
 Parts = tuple[tuple[Step, int], ...]
 """Steps with their counts; empty where nothing is released."""
@@ -164,6 +164,7 @@ def mixture(event: Event) -> Parts:
     weights = [Fraction(check_probability("sampling_probs", weight)) for weight in given]
     if len(shifts) != len(weights) or not shifts:
         raise ValueError(f"sensitivities and sampling_probs must be as many, got {len(shifts)} and {len(weights)}")
+    exact_probabilities("sampling_probs", weights)  # refuses what is far from a sum of one
     if event.adjacency == "substitute":
         raise event.unproved(
             "it is the pair of a record added or removed: neighboring_relation must be `ADD_OR_REMOVE_ONE` or"
