@@ -19,7 +19,7 @@ from flint import acb, arb
 
 from hockeystick.exact.atoms import Atoms, Outcome
 from hockeystick.exact.balls import LOW_BITS, ball, precision
-from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform
+from hockeystick.exact.transform import Line, Sketch, Transform
 
 
 def log_ratio(outcome: Outcome) -> arb:
@@ -87,11 +87,6 @@ class AtomicTransform(Transform):
         """Estimates at one tilt."""
         return Sketch.of([(theta * loss + log_p, loss) for loss, log_p in self._floats])
 
-    def log_moment(self, theta: Fraction) -> arb:
-        """Enclosure of ``K(theta)``."""
-        tilt = ball(theta)
-        return sum((p * (tilt * log_ratio((p, q))).exp() for p, q in self.finite()), arb(0)).log()
-
     def on_line(self, line: Line) -> list[acb]:
         """Enclosures of ``M(z)`` at the points of a line."""
         theta, step = ball(line.theta), ball(line.step)
@@ -99,10 +94,6 @@ class AtomicTransform(Transform):
         return [
             sum((acb(0, angle * m).exp() * weight for weight, angle in tilted), acb(0)) for m in range(line.nodes + 1)
         ]
-
-    def decay(self, theta: Fraction) -> Decay:
-        """None."""
-        return NoDecay()
 
 
 def finite_outcomes(parts: Iterable[tuple[AtomicTransform, int]]) -> Iterator[tuple[arb, arb]]:
