@@ -78,11 +78,6 @@ class AtomicTransform(Transform):
         """The finite losses, about."""
         return tuple(loss for loss, _ in self._floats)
 
-    @cached_property
-    def largest(self) -> float:
-        """About the largest finite loss in size."""
-        return max((abs(loss) for loss, _ in self._floats), default=0.0)
-
     def sketch(self, theta: float) -> Sketch:
         """Estimates at one tilt."""
         return Sketch.of([(theta * loss + log_p, loss) for loss, log_p in self._floats])
