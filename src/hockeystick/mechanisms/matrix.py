@@ -141,7 +141,7 @@ def strategy_sensitivity(
     '[1.788854, 1.788855]'
     """
     least, most = _squares(_read(strategy), participation, separation, participations)
-    return Bound(root_beside(least, up=False), root_beside(most, up=True), "exact sums")
+    return Bound(_root(least, up=False), _root(most, up=True), "exact sums")
 
 
 @public_door
@@ -178,8 +178,8 @@ def matrix_mechanism(
     noise = Fraction(check_positive("noise_multiplier", noise_multiplier))
     least, most = (square / noise**2 for square in _squares(_read(strategy), participation, separation, participations))
     if least < most:
-        return CorrelatedNoise(root_beside(most, up=True), root_beside(least, up=False))
-    return Gaussian(root_beside(1 / most, up=False))
+        return CorrelatedNoise(_root(most, up=True), _root(least, up=False))
+    return Gaussian(_root(1 / most, up=False))
 
 
 @public_door
@@ -229,7 +229,7 @@ def cyclic_matrix_mechanism(
         for times, square in enumerate(sorted(squares[first::parts], reverse=True), start=1)
     )
     scale = (read.unit / noise) ** 2
-    mu, known_mu = root_beside(max(squares) * scale, up=True), root_beside(known * scale, up=False)
+    mu, known_mu = _root(max(squares) * scale, up=True), _root(known * scale, up=False)
     others = -(-len(squares) // parts) - times
     steps = [(Poisson(CorrelatedNoise(mu, known_mu), rate), times), (Poisson(CorrelatedNoise(mu, 0.0), rate), others)]
     return compose([(step, count) for step, count in steps if count])
@@ -316,7 +316,7 @@ def _best_apart(squares: list[int], apart: int, times: int) -> int:
     return best[-1]
 
 
-def root_beside(square: Fraction, *, up: bool) -> float:
+def _root(square: Fraction, *, up: bool) -> float:
     """The root of an exact number, rounded up or down to a float64."""
     shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
     try:

@@ -9,6 +9,7 @@ number had to be rounded. What is not proved raises `UnprovedEventError`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,6 @@ from hockeystick.integrations.dp_events import releases
 from hockeystick.integrations.dp_events.event import Event, UnprovedEventError, taken_apart
 from hockeystick.integrations.dp_events.releases import EVERYTHING, NOTHING, Parts, always, unproved
 from hockeystick.integrations.dp_events.runs import run_count
-from hockeystick.mechanisms.matrix import root_beside
 from hockeystick.sampling import CutBatches, Poisson, RandomAllocation, WithoutReplacement
 
 # noise on a sum: a special record has value 0
@@ -159,7 +159,12 @@ def _on_sample(event: Event, guarantees_under: str, sampled: Callable[[Step], St
 def _as_one(gaussians: Iterable[tuple[float, int]]) -> float:
     """The noise of one Gaussian release in place of several: sigma^-2 adds up. Rounded down: less noise costs more."""
     square = 1 / sum((Fraction(count) / Fraction(noise) ** 2 for noise, count in gaussians), Fraction(0))
-    return root_beside(square, up=False)
+    root = math.sqrt(float(square))
+    while Fraction(math.nextafter(root, math.inf)) ** 2 <= square:
+        root = math.nextafter(root, math.inf)
+    while Fraction(root) ** 2 > square:
+        root = math.nextafter(root, 0.0)
+    return root
 
 
 _ROWS: Mapping[str, tuple[tuple[str, ...], Mapping[str, Any], Callable[[Event], Parts]]] = {
