@@ -191,7 +191,7 @@ def test_a_new_scheme_is_one_class_and_one_line(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(registry, cached.__name__, cached.__wrapped__)
     for module in (
         "spec.entries",
-        "spec.model",
+        "spec.cautions",
         "spec.parts",
         "spec.schema",
         "report.words",

@@ -199,24 +199,6 @@ class AllocationCurve(Curve):
         """None at all."""
         return _ZERO
 
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """By a secant on the curve, to a few digits."""
-        target = math.log(float(delta))
-        low, high, point = 0.0, math.inf, 1.0 / (1.0 + math.sqrt(self._shape.steps))
-        slope = 1.0
-        for _ in range(40):
-            near, far = (self.log_delta(at, 3) for at in (point, 1.01 * point))
-            slope = max((near - far) / (0.01 * point), 1e-3)
-            low, high = (point, high) if near > target else (low, point)
-            trial = point + (near - target) / slope
-            if abs(trial - point) < 1e-3 * point:
-                return max(trial, 0.0), slope
-            trial = min(max(trial, 0.2 * point), 3.0 * point)
-            point = trial if low < trial < high else 0.5 * (low + min(high, 3.0 * point))
-            if point < 1e-12:
-                break
-        return point, slope
-
     def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
         """Enclosure of delta to so many digits."""
         best = arb(0, 1)

@@ -19,7 +19,7 @@ from flint import acb, arb
 
 from hockeystick.exact.atoms import Atoms, Outcome
 from hockeystick.exact.balls import LOW_BITS, ball, precision
-from hockeystick.exact.transform import Decay, Line, NoDecay, Sketch, Transform
+from hockeystick.exact.transform import Line, Sketch, Transform
 
 
 def log_ratio(outcome: Outcome) -> arb:
@@ -78,19 +78,9 @@ class AtomicTransform(Transform):
         """The finite losses, about."""
         return tuple(loss for loss, _ in self._floats)
 
-    @cached_property
-    def largest(self) -> float:
-        """About the largest finite loss in size."""
-        return max((abs(loss) for loss, _ in self._floats), default=0.0)
-
     def sketch(self, theta: float) -> Sketch:
         """Estimates at one tilt."""
         return Sketch.of([(theta * loss + log_p, loss) for loss, log_p in self._floats])
-
-    def log_moment(self, theta: Fraction) -> arb:
-        """Enclosure of ``K(theta)``."""
-        tilt = ball(theta)
-        return sum((p * (tilt * log_ratio((p, q))).exp() for p, q in self.finite()), arb(0)).log()
 
     def on_line(self, line: Line) -> list[acb]:
         """Enclosures of ``M(z)`` at the points of a line."""
@@ -99,10 +89,6 @@ class AtomicTransform(Transform):
         return [
             sum((acb(0, angle * m).exp() * weight for weight, angle in tilted), acb(0)) for m in range(line.nodes + 1)
         ]
-
-    def decay(self, theta: Fraction) -> Decay:
-        """None."""
-        return NoDecay()
 
 
 def finite_outcomes(parts: Iterable[tuple[AtomicTransform, int]]) -> Iterator[tuple[arb, arb]]:

@@ -13,6 +13,7 @@ Guarantee: enclosures. Cost: that of M(z) at N + 1 points; every further epsilon
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,11 +25,12 @@ from hockeystick.errors import PrecisionError
 from hockeystick.exact.aliasing import Aliasing, choose, dyadic
 from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite, CompositeDecay
-from hockeystick.exact.curve import EpsilonLine, LineCurve
+from hockeystick.exact.curve import Curve, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.transform import Line, half_sum
 
 _MOST_NODES = 400_000
+_ZERO = Fraction(0)
 
 
 @final
@@ -81,7 +83,7 @@ def _nodes(decay: CompositeDecay, theta: float, step: float, room: float) -> int
 
 @final
 @dataclass(frozen=True)
-class Contour(EpsilonLine):
+class Contour:
     """The curve of a composition near one epsilon, from the transform at the points of one line."""
 
     composite: Composite
@@ -124,8 +126,21 @@ class Contour(EpsilonLine):
 
 @final
 class ContourCurve(LineCurve):
-    """A composition by the trapezoidal rule on a line."""
+    """A composition by the trapezoidal rule on a line; where that cannot give the digits, in another way."""
 
-    def new_line(self, estimate: float, digits: int) -> EpsilonLine:
+    def __init__(self, composite: Composite, otherwise: Curve | None = None) -> None:
+        super().__init__(composite)
+        self._otherwise = otherwise
+
+    def new_line(self, estimate: float, digits: int) -> Callable[[Epsilon], arb]:
         """A contour planned for one epsilon."""
-        return Contour(self.composite, plan_contour(self.composite, estimate, digits=digits))
+        return Contour(self.composite, plan_contour(self.composite, estimate, digits=digits)).delta
+
+    def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
+        """Enclosure of delta to so many digits."""
+        try:
+            return super().delta(epsilon, digits, floor=floor)
+        except PrecisionError:
+            if self._otherwise is None:
+                raise
+            return self._otherwise.delta(epsilon, digits, floor=floor)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
 
 from flint import arb
 
@@ -61,14 +61,23 @@ class Curve(ABC):
         """The largest finite loss, beyond which delta is constant; None where unbounded, as it is unless said."""
         return None
 
-    def log_delta(self, epsilon: float, digits: int) -> float:
-        """``ln delta``, an estimate, from so many digits."""
-        value = self.delta(Fraction(epsilon), digits)
-        return float(value.log()) if value > 0 else -math.inf
-
-    @abstractmethod
     def guess(self, delta: Fraction) -> tuple[float, float]:
-        """About where the curve has this value, and about ``-d ln delta / d epsilon`` there (estimates)."""
+        """About where the curve has this value, and about ``-d ln delta / d epsilon`` there: by bisection."""
+
+        def log_delta(epsilon: float) -> float:
+            value = self.delta(Fraction(epsilon), 4, floor=delta)
+            return float(value.log()) if value > 0 else -math.inf
+
+        with precision(LOW_BITS):
+            target = float(ball(delta).log())
+            low, high = 0.0, 1.0
+            while log_delta(high) > target and high < 1e300:
+                low, high = high, 2.0 * high
+            for _ in range(30):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if log_delta(middle) > target else (low, middle)
+            slope = (log_delta(low) - log_delta(high)) / (high - low)
+        return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
 
 
 def _out_of_reach(digits: int, value: arb, reason: str) -> PrecisionError:
@@ -103,19 +112,6 @@ class ClosedCurve(Curve):
                     raise _out_of_reach(digits, value, f"{bits} bits are not enough")
             bits += math.ceil((digits - known) * 3.4) + 8 if known > 0.0 else bits
 
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """By bisection on the formula, at low precision."""
-        with precision(LOW_BITS):
-            target = float(ball(delta).log())
-            low, high = 0.0, 1.0
-            while self.log_delta(high, 4) > target and high < 1e300:
-                low, high = high, 2.0 * high
-            for _ in range(30):
-                middle = 0.5 * (low + high)
-                low, high = (middle, high) if self.log_delta(middle, 4) > target else (low, middle)
-            slope = (self.log_delta(low, 4) - self.log_delta(high, 4)) / (high - low)
-        return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
-
 
 class OfComposite(Curve):
     """The curve of a composition: the ends that any way of computing it has."""
@@ -135,10 +131,6 @@ class OfComposite(Curve):
         """The largest finite loss."""
         return self.composite.loss_limit()
 
-
-class CompositeCurve(OfComposite, ClosedCurve):
-    """A formula for a composition that need not be of one kind."""
-
     def guess(self, delta: Fraction) -> tuple[float, float]:
         """By the saddle-point formula on the finite losses."""
         with precision(LOW_BITS):
@@ -147,12 +139,8 @@ class CompositeCurve(OfComposite, ClosedCurve):
         return epsilon, theta
 
 
-class EpsilonLine(ABC):
-    """A line on which the transform has been computed."""
-
-    @abstractmethod
-    def delta(self, epsilon: Epsilon) -> arb:
-        """Enclosure of delta at one epsilon, narrow near the one the line was planned for."""
+class CompositeCurve(OfComposite, ClosedCurve):
+    """A formula for a composition that need not be of one kind."""
 
 
 class LineCurve(OfComposite):
@@ -166,14 +154,8 @@ class LineCurve(OfComposite):
         self._line = lru_cache(maxsize=_LINES)(self.new_line)
 
     @abstractmethod
-    def new_line(self, estimate: float, digits: int) -> EpsilonLine:
-        """A line planned for one epsilon."""
-
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """By the saddle-point formula."""
-        with precision(LOW_BITS):
-            theta, epsilon = self.composite.saddle_of_delta(float(ball(delta).log()))
-        return epsilon, theta
+    def new_line(self, estimate: float, digits: int) -> Callable[[Epsilon], arb]:
+        """From epsilon to an enclosure of delta, narrow near the one epsilon that a line is planned for."""
 
     def _near_total(self, epsilon: Epsilon, digits: int) -> arb | None:
         """Delta where it is its largest value but for less than the digits asked for, by Chernoff's bound."""
@@ -201,7 +183,7 @@ class LineCurve(OfComposite):
             return value
         wanted, value = _TOGETHER * math.ceil((digits + 2) / _TOGETHER), arb(0)
         for place in (self._place(estimate), *[estimate] * 7):
-            value = self._line(place, wanted).delta(epsilon)
+            value = self._line(place, wanted)(epsilon)
             known = relative_digits(value)
             if known >= digits or value < ball(floor / 2):
                 return value
@@ -218,33 +200,3 @@ class LineCurve(OfComposite):
         apart = 2.0 ** math.floor(math.log2(4.0 * deviation))
         place = apart * round(estimate / apart)
         return place if limit is None or limit > place else estimate
-
-
-@final
-class FirstThatServes(Curve):
-    """Several ways to one curve; each is tried where the ones before cannot give the digits."""
-
-    def __init__(self, ways: tuple[Curve, ...]) -> None:
-        self._ways = ways
-
-    def infinite(self) -> arb:
-        """The mass of infinite losses."""
-        return self._ways[0].infinite()
-
-    def loss_limit(self) -> arb | None:
-        """The largest finite loss."""
-        return self._ways[0].loss_limit()
-
-    def guess(self, delta: Fraction) -> tuple[float, float]:
-        """The first way's."""
-        return self._ways[0].guess(delta)
-
-    def delta(self, epsilon: Epsilon, digits: int, *, floor: Fraction = _ZERO) -> arb:
-        """Enclosure of delta from the first way that gives the digits."""
-        *others, last = self._ways
-        for way in others:
-            try:
-                return way.delta(epsilon, digits, floor=floor)
-            except PrecisionError:
-                continue  # the next way may serve; the last one's refusal is the caller's
-        return last.delta(epsilon, digits, floor=floor)

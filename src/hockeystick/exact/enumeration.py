@@ -125,7 +125,8 @@ class EnumerationCurve(CompositeCurve):
         self._parts = [part for part, _ in composite.parts if isinstance(part, AtomicTransform)]
         sizes = [(part.kinds, count) for part, (_, count) in zip(self._parts, composite.parts, strict=True)]
         self._pieces = _halves(sizes)
-        scale = sum(count * part.largest for part, (_, count) in zip(self._parts, composite.parts, strict=True))
+        most = (max(map(abs, part.float_losses), default=0.0) for part in self._parts)
+        scale = sum(count * loss for loss, (_, count) in zip(most, composite.parts, strict=True))
         self._doubt = 1e-12 * (1.0 + scale)
         self._prepare = lru_cache(maxsize=4)(self._outcomes)
 
@@ -157,10 +158,5 @@ class EnumerationCurve(CompositeCurve):
             total_q += x.q * right.above_q[sure]
             for i in range(sure, bisect.bisect_right(right.losses, level + doubt)):
                 y = right.outcomes[i]
-                doubtful += _positive_part(x.p * y.p - order * x.q * y.q)
+                doubtful += (x.p * y.p - order * x.q * y.q).nonnegative_part()
         return total_p - order * total_q + doubtful + self.composite.infinite()
-
-
-def _positive_part(value: arb) -> arb:
-    """``max(value, 0)``, exactly zero where the ball is nowhere above it."""
-    return arb(0) if value <= 0 else value.nonnegative_part()

@@ -19,7 +19,7 @@ from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.balls import one_at_a_time, precision
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.contour import ContourCurve
-from hockeystick.exact.curve import Curve, FirstThatServes, relative_digits
+from hockeystick.exact.curve import Curve, relative_digits
 from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.enumeration import EnumerationCurve, enumeration_size
 from hockeystick.exact.exponent import Log, exact_epsilon_of
@@ -184,18 +184,17 @@ def _best_curve(composite: Composite) -> Curve:
         return LatticeCurve(composite, lattice)
     if outcomes <= _MOST_OUTCOMES:
         return EnumerationCurve(composite)
-    residues = laplace_size(composite)
+    residues, products = laplace_size(composite), piecewise_size(composite)
     if residues <= _FEW_RESIDUES:
         return LaplaceCurve(composite)
-    products = piecewise_size(composite)
     if products <= _FEW_PRODUCTS:
         return PiecewiseCurve(composite)
-    ways: list[Curve] = [ContourCurve(composite)]
+    otherwise: Curve | None = None
     if residues <= _MOST_RESIDUES:
-        ways.append(LaplaceCurve(composite))
+        otherwise = LaplaceCurve(composite)
     elif products <= _MOST_PRODUCTS:
-        ways.append(PiecewiseCurve(composite))
-    return FirstThatServes(tuple(ways))
+        otherwise = PiecewiseCurve(composite)
+    return ContourCurve(composite, otherwise)
 
 
 def _transform(shape: Shape) -> Transform:

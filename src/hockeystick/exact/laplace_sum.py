@@ -21,6 +21,7 @@ Guarantee: an enclosure. Cost: T operations for each k, at a precision of about 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -76,14 +77,31 @@ def _polynomial(n: int, steps: int, bits: int) -> arb_poly:
         return arb_poly(coefficients)
 
 
+class OfLaplace(CompositeCurve):
+    """Laplace noise and discrete pairs, which shift epsilon, outcome by outcome."""
+
+    def __init__(self, composite: Composite) -> None:
+        super().__init__(composite)
+        self.noise = [(part, count) for part, count in composite.parts if isinstance(part, LaplaceTransform)]
+        self._atomic = [(part, count) for part, count in composite.parts if isinstance(part, AtomicTransform)]
+
+    @abstractmethod
+    def of_noise(self, epsilon: arb) -> arb:
+        """The Laplace pairs' own delta."""
+
+    def formula(self, epsilon: arb) -> arb:
+        """Delta at the working precision."""
+        shifted = (mass * self.of_noise(epsilon - loss) for loss, mass in finite_outcomes(self._atomic))
+        return sum(shifted, self.composite.infinite())
+
+
 @final
-class LaplaceCurve(CompositeCurve):
+class LaplaceCurve(OfLaplace):
     """The curve of plain Laplace pairs composed with each other and with discrete pairs."""
 
     def __init__(self, composite: Composite) -> None:
         super().__init__(composite)
-        self._laplace = [(p.m, count) for p, count in composite.parts if isinstance(p, LaplaceTransform)]
-        self._atomic = [(p, count) for p, count in composite.parts if isinstance(p, AtomicTransform)]
+        self._laplace = [(part.m, count) for part, count in self.noise]
         self._steps = sum(count for _, count in self._laplace)
 
     @property
@@ -91,12 +109,7 @@ class LaplaceCurve(CompositeCurve):
         """The terms cancel to about this depth."""
         return 32 + self._steps // 4
 
-    def formula(self, epsilon: arb) -> arb:
-        """Delta at the working precision."""
-        shifted = (mass * self._laplace_delta(epsilon - loss) for loss, mass in finite_outcomes(self._atomic))
-        return sum(shifted, self.composite.infinite())
-
-    def _laplace_delta(self, epsilon: arb) -> arb:
+    def of_noise(self, epsilon: arb) -> arb:
         """The Laplace pairs' own delta."""
         limit = ball(sum((m * count for m, count in self._laplace), Fraction(0)))
         if epsilon >= limit:

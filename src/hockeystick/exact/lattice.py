@@ -16,6 +16,7 @@ each step spread over many lattice points.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,7 +29,7 @@ from hockeystick.exact.aliasing import Aliasing, choose, dyadic
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite, CompositeDecay
-from hockeystick.exact.curve import EpsilonLine, LineCurve
+from hockeystick.exact.curve import LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.layers import rectangles
 from hockeystick.exact.quantum import Lattice, Quantum
@@ -81,7 +82,7 @@ class _Plan:
 
 @final
 @dataclass(frozen=True, eq=False)
-class LatticeLine(EpsilonLine):
+class LatticeLine:
     """The curve near one epsilon, from the transform at points of one period."""
 
     composite: Composite
@@ -192,7 +193,7 @@ class LatticeCurve(LineCurve):
             if isinstance(part, AtomicTransform)
         ]
 
-    def new_line(self, estimate: float, digits: int) -> EpsilonLine:
+    def new_line(self, estimate: float, digits: int) -> Callable[[Epsilon], arb]:
         """A line planned for one epsilon.
 
         Raises
@@ -208,7 +209,7 @@ class LatticeCurve(LineCurve):
         room = -choice.lead - digits * math.log(10.0) - 1.0 + math.log(-math.expm1(-choice.theta * spacing)) - 0.7
         nodes = self._enough(theta, period, room)
         plan = _Plan(theta, period, nodes, choice.tilts, choice.bits(self.composite, digits, 40))
-        return LatticeLine(self.composite, self._parts, self._quantum, plan)
+        return LatticeLine(self.composite, self._parts, self._quantum, plan).delta
 
     def _enough(self, theta: Fraction, period: int, room: float) -> int:
         """How many points leave out less than ``e^room`` of the integrand's peak."""

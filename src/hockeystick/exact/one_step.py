@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import final
 
 from flint import arb
 
-from hockeystick.exact.balls import ball, working_bits
+from hockeystick.exact.balls import ball
 from hockeystick.exact.curve import ClosedCurve
 from hockeystick.exact.gaussian import normal_tail
-from hockeystick.exact.logsum import LogSum, Terms
+from hockeystick.exact.logsum import LogSum
 from hockeystick.exact.mixture import MixtureTransform
 
-_Function = Callable[[arb], arb]
+_FARTHEST = 2**80
 
 
 @final
@@ -59,43 +58,15 @@ def _threshold(pair: MixtureTransform, epsilon: arb) -> arb | None:
     def excess(x: arb) -> arb:
         return sign * (pair.p.value(p, x) - pair.q.value(q, x) - epsilon)
 
-    low = high = None
     reach = arb(1)
-    for _ in range(80):
-        low = -reach if low is None and excess(-reach) < 0 else low
-        high = reach if high is None and excess(reach) > 0 else high
-        if low is not None and high is not None:
-            return _narrow(pair, (p, q), excess, low, high)
+    while not (excess(-reach) < 0 and excess(reach) > 0):
         reach *= 2
-    return None
-
-
-def _narrow(pair: MixtureTransform, terms: tuple[Terms, Terms], excess: _Function, low: arb, high: arb) -> arb:
-    """Newton's method inside a bracket, then the bracket drawn tight around where it settles."""
-    p, q = terms
-    bits = working_bits()
-    x = (low + high).mid() / 2
-    for _ in range(20 * bits):
+        if reach > _FARTHEST:
+            return None
+    low, high = -reach, reach
+    while True:  # a bracket is cut where no simple number lies: at a root no sign is known
+        x = ((4 * low + 3 * high) / 7).mid()
         value = excess(x)
-        if value > 0:
-            high = x
-        elif value < 0:
-            low = x
-        else:
-            break
-        slope = pair.direction * (pair.p.slope(p, x) - pair.q.slope(q, x))
-        step = (value / slope).mid() if not slope.contains(0) else arb.nan()
-        trial = (x - step).mid()
-        if abs(step) < (1 + abs(x)) * arb(2) ** (8 - bits):
-            break
-        x = trial if low < trial < high else ((low + high) / 2).mid()
-    radius = (1 + abs(x)).mid() * arb(2) ** (12 - bits)
-    while True:
-        left, right = (x - radius).mid(), (x + radius).mid()
-        inside_left, inside_right = left > low, right < high
-        done_left, done_right = not inside_left or excess(left) < 0, not inside_right or excess(right) > 0
-        low = left if inside_left and done_left else low
-        high = right if inside_right and done_right else high
-        if done_left and done_right:
+        if value.contains(0) or not low < x < high:
             return low.union(high)
-        radius *= 256
+        low, high = (low, x) if value > 0 else (x, high)

@@ -29,11 +29,11 @@ from typing import final
 from flint import acb, arb, arb_mat, fmpz_poly
 
 from hockeystick.errors import PrecisionError
-from hockeystick.exact.atomic import AtomicTransform, finite_outcomes
+from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.curve import CompositeCurve
 from hockeystick.exact.laplace import LaplaceTransform
+from hockeystick.exact.laplace_sum import OfLaplace
 
 _BIT_STEP = 32
 _SPARE_BITS = 24  # of those that a closed form starts with
@@ -283,35 +283,24 @@ def _next(
 
 
 @final
-class PiecewiseCurve(CompositeCurve):
+class PiecewiseCurve(OfLaplace):
     """The curve of one kind of Laplace noise, subsampled or not, and discrete pairs."""
 
-    def __init__(self, composite: Composite) -> None:
-        super().__init__(composite)
-        ((self._transform, self._count),) = (
-            (part, count) for part, count in composite.parts if isinstance(part, LaplaceTransform)
-        )
-        self._atomic = [(part, count) for part, count in composite.parts if isinstance(part, AtomicTransform)]
-
-    def formula(self, epsilon: arb) -> arb:
-        """Delta at the working precision."""
-        shifted = (mass * self._laplace_delta(epsilon - loss) for loss, mass in finite_outcomes(self._atomic))
-        return sum(shifted, self.composite.infinite())
-
-    def _laplace_delta(self, epsilon: arb) -> arb:
+    def of_noise(self, epsilon: arb) -> arb:
         """The Laplace pair's own delta."""
-        low, width, _, _ = _Step(self._transform).atoms()
-        place = (epsilon - low * self._count) / width
+        ((transform, count),) = self.noise
+        low, width, _, _ = _Step(transform).atoms()
+        place = (epsilon - low * count) / width
         if place <= 0:
             return -epsilon.expm1()
-        if place >= self._count:
+        if place >= count:
             return arb(0)
         bits = _BIT_STEP * math.ceil(working_bits() / _BIT_STEP)  # several precisions share one table
         with precision(bits):
-            cells = _composed(self._transform, self._count, bits)
+            cells = _composed(transform, count, bits)
         found: arb | None = None
         for k in range(_floor(place.lower()), _floor(place.upper()) + 1):
-            value = _value(cells, k, place - k) if 0 <= k < self._count else arb(0) if k > 0 else -epsilon.expm1()
+            value = _value(cells, k, place - k) if 0 <= k < count else arb(0) if k > 0 else -epsilon.expm1()
             found = value if found is None else found.union(value)
         return found if found is not None else arb(0, 1)
 

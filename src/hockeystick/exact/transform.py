@@ -60,20 +60,11 @@ class Line:
         return [acb(theta, step * m) for m in range(self.nodes + 1)]
 
 
-class Decay(ABC):
+class Decay:
     """A nonincreasing upper bound on ``|phi(s)|``, at one tilt."""
 
-    @abstractmethod
     def bound(self, s: arb) -> arb:
-        """At least the supremum of ``|phi(t)|`` over ``t >= s`` (upper ends are what is meant)."""
-
-
-@final
-class NoDecay(Decay):
-    """``|phi| <= 1``, all that is known of a loss with large atoms."""
-
-    def bound(self, s: arb) -> arb:
-        """One."""
+        """At least the supremum of ``|phi(t)|`` over ``t >= s`` (upper ends are meant): one, where no more is known."""
         return arb(1)
 
 
@@ -108,9 +99,9 @@ class Transform(ABC):
         """Enclosures of ``M(z)^count`` at the points of a line."""
         return [integer_power(value, count) for value in self.on_line(line)]
 
-    @abstractmethod
     def decay(self, theta: Fraction) -> Decay:
-        """A bound on ``|phi|`` at one tilt."""
+        """A bound on ``|phi|`` at one tilt; of a loss with large atoms none but one is known."""
+        return Decay()
 
 
 def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> list[acb]:

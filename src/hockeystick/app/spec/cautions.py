@@ -8,51 +8,37 @@ the specification says nothing, so that the reader must ask.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, final
+from typing import final
 
 from hockeystick.app.report.numbers import count_text, plain, plural
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.entries import Choice, StepEntry
-from hockeystick.app.spec.registry import schemes
+from hockeystick.app.spec.registry import AUTOMATIC, schemes
 from hockeystick.sampling import SCHEMES, Sampled
 
 
-class Stated(Protocol):
-    """What a specification states (`hockeystick.app.spec.model`)."""
+@dataclass(frozen=True)
+class Stated:
+    """What a specification states: the attributes of `hockeystick.app.spec.model.Specification`."""
 
-    @property
-    def steps(self) -> tuple[StepEntry, ...]:
-        """What is released."""
+    steps: tuple[StepEntry, ...]
+    adjacency: str = "add-remove"
+    unit: str = "example"
+    deltas: tuple[float, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
+    title: str = ""
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    tuning: Choice | None = None
+    group_size: int = 1
 
     @property
     def schemes(self) -> tuple[type[Sampled], ...]:
-        """How the steps are sampled."""
-
-    @property
-    def adjacency(self) -> str:
-        """The neighbouring relation."""
-
-    @property
-    def unit(self) -> str:
-        """What one record is."""
-
-    @property
-    def deltas(self) -> tuple[float, ...]:
-        """Where epsilon is asked for."""
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """Where delta is."""
-
-    @property
-    def tuning(self) -> Choice | None:
-        """How often all is run."""
-
-    @property
-    def circumstances(self) -> Circumstances:
-        """What accounting cannot see."""
+        """The sampling schemes of the steps, each once, by name."""
+        names = sorted({entry.sampling.name for entry in self.steps if entry.sampling is not None})
+        return tuple(schemes()[name] for name in names)
 
 
 @final

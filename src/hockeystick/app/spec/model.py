@@ -7,20 +7,18 @@ reported and verified.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from hockeystick import mechanisms as mechanism_room
 from hockeystick.account import account
 from hockeystick.accountants.base import Accountant
 from hockeystick.app.report.numbers import plural
-from hockeystick.app.spec.cautions import cautions
-from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.spec.cautions import Stated, cautions
 from hockeystick.app.spec.entries import Choice, StepEntry
-from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts, schemes
+from hockeystick.app.spec.registry import AUTOMATIC, accountants, counts
 from hockeystick.composition import Composition, compose
 from hockeystick.curve import PrivacyCurve
-from hockeystick.sampling import Sampled
 
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class Specification:
+class Specification(Stated):
     """A run and the guarantee asked for.
 
     Attributes
@@ -52,17 +50,6 @@ class Specification:
     tuning : Choice or None
         How often all the steps are run before the best run is released (`counts`); None where they are run once.
     """
-
-    steps: tuple[StepEntry, ...]
-    adjacency: str = "add-remove"
-    unit: str = "example"
-    deltas: tuple[float, ...] = ()
-    epsilons: tuple[float, ...] = ()
-    accountant: Choice = field(default_factory=lambda: Choice(AUTOMATIC))
-    title: str = ""
-    circumstances: Circumstances = field(default_factory=Circumstances)
-    tuning: Choice | None = None
-    group_size: int = 1
 
     @property
     def questions(self) -> list[tuple[str, float]]:
@@ -96,12 +83,6 @@ class Specification:
         for entry in self.steps:
             alike.setdefault((entry.mechanism, entry.sampling), []).append(entry)
         return tuple(_together(entries) for entries in alike.values())
-
-    @property
-    def schemes(self) -> tuple[type[Sampled], ...]:
-        """The sampling schemes of the steps, each once, by name."""
-        names = sorted({entry.sampling.name for entry in self.steps if entry.sampling is not None})
-        return tuple(schemes()[name] for name in names)
 
     @property
     def broken(self) -> tuple[str, ...]:
