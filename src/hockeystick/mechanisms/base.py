@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
 
 from hockeystick.composition import Direction
 from hockeystick.errors import check_choice, check_count, check_fields
@@ -28,6 +28,28 @@ VALUES: tuple[str, ...] = get_args(Values)
 class Mechanism(Samplable):
     """An unsampled mechanism: builds a dominating pair for a direction, nothing else."""
 
+    @overload
+    def poisson(
+        self, rate: float | None = None, *, batch_size: int | None = None, population: int | None = None
+    ) -> Poisson: ...
+    @overload
+    def poisson(
+        self,
+        rate: float | None = None,
+        *,
+        batch_size: int | None = None,
+        population: int | None = None,
+        micro_batches: int,
+    ) -> MicroBatches: ...
+    @overload
+    def poisson(
+        self,
+        rate: float | None = None,
+        *,
+        batch_size: int | None = None,
+        population: int | None = None,
+        largest_batch: int,
+    ) -> CutBatches: ...
     def poisson(
         self,
         rate: float | None = None,
