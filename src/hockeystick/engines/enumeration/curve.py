@@ -182,7 +182,7 @@ class EnumeratedCurve:
             return seen[point][side]
 
         lower, upper = (partial(value, side) for side in (0, 1))
-        return self._bound(*crossings(lower, upper, delta, guess=guess, slope=slope, step=1e-13 * max(1.0, guess)))
+        return self._bound(*crossings(lower, upper, delta, guess=guess, slope=slope, step=2e-15 * max(1.0, guess)))
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
@@ -207,18 +207,26 @@ class EnumeratedCurve:
     def _guessed(self, finite: float) -> tuple[float, float]:
         """The same, and ``-d ln(delta) / d epsilon`` there, of that part of delta."""
         halves = self._halves
-        guess = increasing_root(
-            lambda point: math.log(finite / max(self.about(point), 1e-320)),
-            0.0,
-            halves.largest,
-            _NEAR * halves.largest,
-        )
+        guess = self._crossing(finite)
         here = halves.at(guess)
         if not (here.slope > 0.0 and here.value > 0.0):
             return guess, 1.0
         slope = here.slope / here.value
         nearer = guess + math.log(here.value / finite) / slope
         return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
+
+    def _crossing(self, finite: float) -> float:
+        """The same guess, good to a millionth of the largest loss where there are two lists."""
+        largest = self._halves.largest
+        if self._whole is not None:
+            return min(max(self._whole.crossing(finite), 0.0), largest)
+        near = _NEAR * largest
+        return increasing_root(lambda at: math.log(finite / max(self.about(at), 1e-320)), 0.0, largest, near)
+
+    @cached_property
+    def _whole(self) -> Excess | None:
+        """Of all outcomes, where these are one list."""
+        return Excess.of(self._halves.first) if self._halves.second.ranks.size == 1 else None
 
     @cached_property
     def _rough(self) -> Listed:

@@ -143,6 +143,12 @@ class Excess:
         error = 1.01 * rounded * (1.0 + listed.most) + listed.most
         return cls(-loss, height, weight, mean, widest, error, lost, np.arange(float(loss.size)))
 
+    def crossing(self, value: float) -> float:
+        """About the y of ``h(y) = value``."""
+        k = max(int(np.searchsorted(self.height, value)) - 1, 0)
+        share = min((value - float(self.height[k])) / max(float(self.weight[k]), 1e-300), 1.0 - U)
+        return math.log1p(-share) - float(self.negative[k])
+
     def places(self, beyond: Array) -> Places:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.
 
