@@ -82,3 +82,14 @@ def test_delta_far_out_is_at_most_what_it_is_nearer(adjacency: str, epsilon: flo
     assert 0.0 <= bound.lower <= bound.upper <= 1e-90
     assert bound.lower <= curve.delta(100.0).upper
     assert hs.account(hs.Gaussian(0.3).random_allocation(steps=10)).bayes_risk(1e-320).upper <= 1e-320
+
+
+def test_a_round_of_likelihood_ratios_0_and_1_shows_that_the_record_takes_no_part() -> None:
+    """With one coin for noise a step's ratio is 1 or 0, each with a chance of a half, so that its finite loss is 0."""
+    curve = hs.account(hs.Binomial(1).random_allocation(steps=3), "add")
+    for epsilon in (0.0, 0.5, 5.0):
+        truth = sum(math.comb(3, k) / 8.0 * max(1.0 - math.exp(epsilon) * k / 3.0, 0.0) for k in range(4))
+        bound = curve.delta(epsilon)
+        assert bound.lower <= truth * (1.0 + 1e-14)
+        assert bound.upper >= truth * (1.0 - 1e-14)
+        assert bound.width < 1e-4

@@ -192,6 +192,9 @@ def test_classes_of_bins_are_as_small_as_the_smallest() -> None:
         (np.eye(3), 0.0, 2, ValueError, "noise_multiplier"),
         (np.eye(3) * 1e-200, 1.0, 2, ValueError, "1e-100"),
         (np.eye(3), 1e-200, 2, ValueError, "1e-100"),
+        (np.eye(3) * 1e100, 1e-100, 2, ValueError, "sensitivity over noise"),
+        (np.eye(3) * 1e-100, 1e100, 2, ValueError, "sensitivity over noise"),
+        ([[1.0], [0.5, 1.0]], 1.0, 2, ValueError, "square"),
     ],
 )
 def test_bad_matrices_and_bins_are_refused(matrix: Any, noise: float, bins: Any, error: Any, says: str) -> None:
@@ -207,3 +210,15 @@ def test_substitution_is_refused_by_name() -> None:
         for each in ("zero-out", "add-remove")
     )
     assert (found.lower, found.upper) == (truth.lower, truth.upper)
+
+
+def test_what_bins_have_in_common_counts_however_little_it_is() -> None:
+    """A covariance of 1e-330 beside 1e-60 is below the smallest float, one of 1e-100 beside 1 beyond a lattice."""
+    matrix = [[1e35, 0.0, 0.0], [1e-100, 1e-100, 0.0], [0.0, 0.0, 1e35]]
+    assert hs.binned_matrix_mechanism(matrix, 1e65, bins=3).total_steps == 2
+    found, apart = (
+        hs.account(hs.binned_matrix_mechanism([[1.0, 0.0], [least, 1.0]], 1.0, bins=2), "remove").epsilon(delta=1e-6)
+        for least in (1e-100, 0.0)
+    )
+    assert found.lower <= apart.upper <= found.upper + 1e-3
+    assert found.upper - found.lower < 1e-3

@@ -188,6 +188,7 @@ SQUARE = [[1.0, 0.0], [0.5, 1.0]]
         ([[1.0, 0.1], [0.0, 1.0]], {}, ValueError, "lower triangular, but entry"),
         ([[1.0, 0.0]], {}, ValueError, "square"),
         ([[[1.0]]], {}, ValueError, "square"),
+        ([[1.0], [0.5, 1.0]], {}, ValueError, "square"),
         (np.empty((0, 0)), {}, ValueError, "square"),
         ([[1.0, 0.0], [0.0, 0.0]], {}, ValueError, "column of zeros"),
         ([[float("nan")]], {}, ValueError, "NaN"),
@@ -234,3 +235,16 @@ def test_a_known_distance_next_to_nothing_shows_nothing() -> None:
     bound = hs.account(CorrelatedNoise(1.0, 1e-200)).epsilon(1e-5)
     assert bound.lower == 0.0
     assert bound.upper == hs.account(hs.Gaussian(1.0)).epsilon(1e-5).upper
+
+
+def test_runs_that_hide_everything_or_nothing_are_refused_by_name() -> None:
+    signed = [[1.0, 0.0], [1.0, -1.0]]
+    for noise in (1e-200, 1e200, 1e308):
+        for call in (
+            lambda noise: hs.matrix_mechanism(SQUARE, noise),
+            lambda noise: hs.matrix_mechanism(signed, noise, participation="fixed-epochs", separation=1),
+            lambda noise: hs.cyclic_matrix_mechanism(SQUARE, noise, rate=0.1, separation=2),
+            lambda noise: CorrelatedNoise(noise, 0.0),
+        ):
+            with pytest.raises(ValueError, match="sensitivity over noise"):
+                call(noise)

@@ -27,7 +27,9 @@ from hockeystick.errors import (
     check_finite,
     check_positive,
     check_rate,
+    check_ratio,
     public_door,
+    shown,
 )
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair, shown_by_gaussian
@@ -69,6 +71,7 @@ class CorrelatedNoise(Step):
         check_fields(self, mu=check_positive, known_mu=check_finite)
         if not 0.0 <= self.known_mu <= self.mu:
             raise ValueError(f"known_mu must be between 0 and mu, got {self.known_mu!r} and {self.mu!r}")
+        check_ratio(self.mu, 1.0)
 
     def pair(self, direction: Direction) -> Pair:
         return self.pair_of_group(direction, 1)
@@ -176,8 +179,10 @@ def matrix_mechanism(
     """
     noise = Fraction(check_positive("noise_multiplier", noise_multiplier))
     least, most = (square / noise**2 for square in _squares(_read(strategy), participation, separation, participations))
+    mu = _root(most, up=True)
+    check_ratio(mu, 1.0)
     if least < most:
-        return CorrelatedNoise(_root(most, up=True), _root(least, up=False))
+        return CorrelatedNoise(mu, _root(least, up=False))
     return Gaussian(_root(1 / most, up=False))
 
 
@@ -236,7 +241,10 @@ def cyclic_matrix_mechanism(
 
 def checked_matrix(strategy: ArrayLike) -> NDArray[Any]:
     """The matrix, of integers or floats that float64 or int64 hold."""
-    matrix = np.asarray(strategy)
+    try:
+        matrix = np.asarray(strategy)
+    except ValueError:  # rows of several lengths
+        raise ValueError(f"strategy must be a square matrix, got {shown(strategy)}") from None
     if matrix.dtype.kind not in "iuf" or matrix.dtype.itemsize > _BYTES:
         raise TypeError(f"strategy must hold integers or float64s, got an array of {matrix.dtype}")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:

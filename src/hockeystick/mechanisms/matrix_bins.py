@@ -27,17 +27,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.composition import Composition, Direction, Step, compose
-from hockeystick.errors import UnknownPairError, check_count, check_positive, public_door
+from hockeystick.errors import UnknownPairError, check_count, check_positive, check_ratio, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.matrix import checked_matrix
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import TINY, U
 from hockeystick.sampling.random_allocation import allocated_pairs
 
 Array = NDArray[np.float64]
 
 _RANGE = (1e-100, 1e100)  # of entries: squares are normal numbers
 _ALIKE = 1e-8  # relative: bins that differ by less are taken to be one
+_ORTHOGONAL = 1e-20  # relative: what bins have in common is taken to be as much as this, or to be nothing
 _AT = 1e-6  # the delta where the upper sides are compared
 
 
@@ -121,7 +122,8 @@ def binned_matrix_mechanism(strategy: ArrayLike, noise_multiplier: float, *, bin
     largest, least = _covariances(matrix, noise, count)
     steps, shared, apart = _above(largest)
     both = shared > 0.0 and apart > 0.0
-    low_shared = max(float(least.min()), 0.0) if both else 0.0
+    low_shared = float(least.min()) if both else 0.0
+    low_shared = low_shared if low_shared >= _ORTHOGONAL * float(largest.max()) else 0.0
     rounds = _below(least, low_shared)
     if not both:
         whole = (steps, apart) if apart > 0.0 else (1, shared)  # bins that are all alike hide nothing
@@ -139,10 +141,12 @@ def _covariances(matrix: Array, noise: float, bins: int) -> tuple[Array, Array]:
     )
     with np.errstate(under="ignore"):
         most, least = sizes.T @ sizes, signed.T @ signed
+    check_ratio(math.sqrt(most.max()), noise)
     # every entry is a sum of at most n products of sums of at most n entries, each an integer rounded at most once
     off = (3.0 * n + 8.0) * U * most
     scale = noise * noise
-    return (most + off) / scale * (1.0 + 8.0 * U), np.where(most > 0.0, (least - off) / scale, 0.0) * (1.0 - 8.0 * U)
+    largest = np.where(most > 0.0, np.maximum((most + off) / scale * (1.0 + 8.0 * U), TINY), 0.0)
+    return largest, np.where(most > 0.0, (least - off) / scale, 0.0) * (1.0 - 8.0 * U)
 
 
 def _above(covariance: Array) -> tuple[int, float, float]:
@@ -153,6 +157,7 @@ def _above(covariance: Array) -> tuple[int, float, float]:
     for apart in range(1, bins + 1):
         steps, lags = bins // apart, beside[apart - 1 :: apart]
         shared = float(lags.max(initial=0.0))
+        shared = max(shared, _ORTHOGONAL * own) if shared > 0.0 else 0.0
         if steps == 1 or shared > (1.0 - _ALIKE) * own:
             shared = own
         guess = _about(steps, shared, own - shared)
