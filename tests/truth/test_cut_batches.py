@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -218,3 +219,12 @@ def test_micro_batches_are_a_mixture_of_shifts() -> None:
         assert low <= high
         assert float(values.max()) <= high * (1 + 1e-9)
         assert low <= float(values.max()) * (1 + 1e-7)  # the grid misses the top by less
+
+
+def test_chances_of_millions_of_digits_are_left_out_of_the_lower_side() -> None:
+    """All others drawn at a rate of 1e-290: a chance of 1e-29000000, which took half a minute as a fraction."""
+    start = time.process_time()
+    (shown,) = hs.Gaussian(1.0).poisson(1e-290, largest_batch=99_999, population=100_000).attained("remove") or ()
+    assert shown.sampling_rate == pytest.approx(1e-290, rel=1e-15, abs=0.0)
+    assert shown.sampling_rate <= 1e-290
+    assert time.process_time() - start < 3.0

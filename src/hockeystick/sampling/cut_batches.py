@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, final
@@ -105,7 +106,9 @@ class CutBatches(Sampled):
         if not self.mechanism.adds_noise:
             return ()
         tail = self._tail
-        drawn = Fraction(tail.below) + Fraction(tail.above) * Fraction(tail.mean_share)
+        # a chance of 1e-1000000 has as many digits as a fraction: to leave it out lowers the rate
+        below, above = (Fraction(chance) if chance > _SEEN else Fraction(0) for chance in (tail.below, tail.above))
+        drawn = below + above * Fraction(tail.mean_share)
         rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
         if rate < LEAST_RATE:
             return ()
@@ -127,3 +130,4 @@ class CutBatches(Sampled):
 
 
 _SLIP = 2 * Fraction(TAIL)
+_SEEN = Decimal("1e-400")
