@@ -30,6 +30,7 @@ from hockeystick.numerics.columns import Array, Columns, Flags, Places
 from hockeystick.numerics.rounding import TINY
 
 METHOD: Final = "contour"
+_METHOD = np.array([METHOD], dtype=np.object_)
 _PROVED_SMALLER = "delta is proved to be smaller at epsilon 0"
 _LOOSE = 8.0  # times the width of delta, over the tilt: what a bracket of epsilon may have
 _OFF = 2e-3  # deviations by which the guess of an epsilon is usually off, at most
@@ -279,12 +280,13 @@ def _proved_at_zero(
 def unknown(size: int) -> Answers:
     """No answers."""
     no, nothing = np.zeros(size, dtype=np.bool_), np.zeros(size)
-    errors = np.full((len(_ERRORS), size), np.nan)
+    errors = np.empty((len(_ERRORS), size))
+    errors.fill(np.nan)
     return Answers(no, nothing, nothing.copy(), errors, no.copy(), nothing.copy(), _by(size))
 
 
 def _by(size: int) -> NDArray[np.object_]:
-    return np.full(size, METHOD, dtype=np.object_)
+    return _METHOD.repeat(size)
 
 
 def errors_at(curve: Curve, unit: float) -> dict[str, float]:
