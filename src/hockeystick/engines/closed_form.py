@@ -76,7 +76,7 @@ class PairSides:
         return not self.is_dear and self._above.tails(_ZERO) is not None
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
-        """Both at increasing epsilons."""
+        """Both at increasing epsilons, or at any where that is joint."""
         return one_step_deltas(self._below, epsilons, above=self._above)
 
     def side(self, side: int, epsilon: float) -> float:
@@ -130,9 +130,9 @@ class ClosedForm:
 
     def epsilons(self, deltas: Array) -> tuple[Array, Array]:
         """Both sides of epsilon at several deltas, as each has alone; infinite ones where it is to be asked alone."""
-        guesses = np.array([self._of.guess(delta) for delta in deltas.tolist()])
         if not self._of.is_smooth:
             return np.zeros(deltas.size), np.full(deltas.size, np.inf)
+        guesses = np.array([self._of.guess(delta) for delta in deltas.tolist()])
         lower, upper = self._crossings(deltas, guesses)
         narrow = upper - lower <= 2.0 * self._of.step * np.maximum(1.0, guesses)
         return lower, np.where(narrow, upper, np.inf)
