@@ -48,11 +48,17 @@ class Doubtful:
         return getattr(self.pair, name)
 
     def cells(self, losses: Array) -> CellMasses:
-        cells = self.pair.cells(losses)
+        return self._wrong(self.pair.cells(losses), 0)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
+        found = self.pair.tails(cuts, upper=upper)
+        return None if found is None else self._wrong(found, 1)
+
+    def _wrong(self, cells: CellMasses, first: int) -> CellMasses:
         n = cells.log_p.size
         rng = np.random.default_rng(n)
         ways = {"up": np.ones(n), "down": -np.ones(n), "either": rng.choice([-1.0, 1.0], n), "true": np.zeros(n)}
-        error = self.error * np.where(np.arange(n) % 2, 1.0, 0.01)  # merging cells must keep the larger one
+        error = self.error * np.where((first + np.arange(n)) % 2, 1.0, 0.01)  # merging cells must keep the larger one
         off_p, off_q = (0.99 * error * ways[sign] for sign in self.signs)
         return replace(
             cells,
@@ -76,6 +82,10 @@ class OffCut:
     def cells(self, losses: Array) -> CellMasses:
         cells = self.pair.cells(losses + self.shift)
         return replace(cells, slack=cells.slack + abs(self.shift))
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
+        found = self.pair.tails(cuts + self.shift, upper=upper)
+        return None if found is None else replace(found, slack=found.slack + abs(self.shift))
 
 
 PAIRS = [
