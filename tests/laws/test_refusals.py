@@ -191,6 +191,7 @@ REFUSALS: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: hs.ApproximateDP(1.0, 1.0 + 1e-15), ValueError, "delta"),
     (lambda: hs.Odometer(1.0), ValueError, "delta"),
     (lambda: hs.matrix_mechanism([[1e-320]], 1.0), ValueError, "sensitivity over noise"),
+    (lambda: hs.matrix_mechanism([[1e300]], 1e-300), ValueError, "beyond float64"),
     (lambda: hs.audit.one_run(10**12, 10**6 + 1, correct=1), ValueError, "at most 1000000"),
     (lambda: hs.audit.ManyRuns(attacks=(1, 2)), TypeError, "counts or scores"),  # type: ignore[arg-type]
     (lambda: hs.GaussianDP(1.7e-174), ValueError, "mu must be between"),

@@ -531,3 +531,26 @@ def test_lists_that_would_be_too_long_are_refused() -> None:
     with pytest.raises(TooManyOutcomesError):
         narrow.delta(60.0)
     assert narrow.delta(0.3).certified
+
+
+@pytest.mark.parametrize(
+    ("run", "delta", "most"),
+    [
+        (hs.RandomizedResponse(0.7) * 20, 1e-5, 8),
+        (hs.DiscreteLaplace(2.0) * 8, 1e-6, 8),
+        (hs.RandomizedResponse(0.6) * 3000, 1e-9, 45),  # whose losses reach too far for sums of all of them
+    ],
+)
+def test_epsilons_take_few_sums(run: hs.Composition, delta: float, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    of = _Sum.of
+
+    def counting(first: Listed, second: Excess, epsilon: float) -> _Sum:
+        nonlocal asked
+        asked += 1
+        return of(first, second, epsilon)
+
+    monkeypatch.setattr(_Sum, "of", counting)
+    found = hs.account(run).epsilon(delta)
+    assert found.method == "enumeration"
+    assert 0 < asked <= most

@@ -216,7 +216,7 @@ class EnumeratedCurve:
         return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
 
     def _crossing(self, finite: float) -> float:
-        """The same guess, good to a millionth of the largest loss where there are two lists."""
+        """The same guess, good to a millionth of the largest loss where sums of all outcomes are not at hand."""
         largest = self._halves.largest
         if self._whole is not None:
             return min(max(self._whole.crossing(finite), 0.0), largest)
@@ -225,8 +225,10 @@ class EnumeratedCurve:
 
     @cached_property
     def _whole(self) -> Excess | None:
-        """Of all outcomes, where these are one list."""
-        return Excess.of(self._halves.first) if self._halves.second.ranks.size == 1 else None
+        """Of all outcomes, where these are one list, and near enough to the largest."""
+        first, second = self._halves.first, self._halves.second
+        whole = Excess.of(first) if second.ranks.size == 1 else None
+        return whole if whole is not None and whole.ranks.size == first.size else None
 
     @cached_property
     def _rough(self) -> Listed:
