@@ -134,6 +134,25 @@ def test_equal_losses_of_other_scales_and_sensitivities_are_one_kind() -> None:
     assert plain.side(1, 1.7) == together.side(1, 1.7)
 
 
+@pytest.mark.parametrize("kinds", [((1.0, 2),), ((1.0, 3),), ((2.0, 10),), ((4.0, 20),), ((1.0, 1), (20.0, 5))])
+@pytest.mark.parametrize("delta", [0.2, 0.1, 0.01, 1e-5, 1e-10])
+def test_an_epsilon_takes_a_few_evaluations(
+    kinds: tuple[tuple[float, int], ...], delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = sides_of([(LaplacePair(scale), steps) for scale, steps in kinds])
+    at, calls = sides._at, 0
+
+    def counting(epsilon: float) -> tuple[float, float]:
+        nonlocal calls
+        calls += 1
+        return at(epsilon)
+
+    monkeypatch.setattr(sides, "_at", counting)
+    bound = ClosedForm(sides).epsilon(delta)
+    assert bound.width <= 1e-14
+    assert 0 < calls <= 20
+
+
 def test_many_epsilons_are_answered_as_one_is() -> None:
     for run in (hs.Laplace(1.0) * 12, hs.Laplace(2.0) * 5 + hs.RandomizedResponse(0.8) * 2):
         curve = hs.account(run)

@@ -199,6 +199,28 @@ def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pyt
     assert lower < true < upper
 
 
+def test_interpolation_proves_both_sides_where_brackets_of_delta_are_wide_and_uneven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair, deltas = GaussianPair(1.0), np.geomspace(1e-9, 1e-2, 20)
+    sides = PairSides(pair, pair, "closed form")
+    form, guesses = ClosedForm(sides), np.array([sides.guess(delta) for delta in deltas])
+    true = form._crossings(deltas, guesses)[0]
+
+    def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lower, upper = one_step_deltas(pair, points)
+        share = 0.5 + 0.5 * np.sin(1e9 * points)
+        return lower * (1.0 - 1e-6 * share), upper * (1.0 + 1e-6 * (1.0 - share))
+
+    monkeypatch.setattr(sides, "sides", doubtful)
+    lower, upper = form._crossings(deltas, guesses)
+    told = np.isfinite(upper)
+    assert told.any()
+    assert (doubtful(lower)[0] >= deltas)[told].all()
+    assert (doubtful(upper)[1] <= deltas)[told].all()
+    assert ((lower < true) & (true < upper) & (upper < lower + 1e-5))[told].all()
+
+
 @pytest.mark.parametrize("pair", [GaussianPair(1.0), DiscreteGaussianPair(1.0, 1)])
 def test_epsilon_is_0_only_where_that_is_proved(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     sides = PairSides(pair, pair, "closed form")

@@ -18,16 +18,15 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
-from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.laplace_sum import LaplaceSum
+from hockeystick.engines.laplace_sum import Beginnings, LaplaceSum
 from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
 from hockeystick.numerics.one_sided_root import crossings
-from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
+from hockeystick.numerics.rounding import TINY, U
 
-_OFF = 1e-3  # of the guess, by which interpolation on the fan is off
+_OFF = 1e-3  # of the reach, by which interpolation on fans is off
 _FANS = 10  # fans tried
 _NEARER = np.array([0.25, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 0.0])  # of the bracket, about a secant's crossing
 _ZERO = np.zeros(1)
@@ -94,6 +93,27 @@ class PairSides:
         log_delta = math.log(max(delta, 1e-320))
         return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
 
+    def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
+        """By interpolation on fans of the lower sides."""
+        points = guesses[:, None] * _FAN
+        near = self.least(points.ravel()).reshape(points.shape)
+        place = np.argmax(near < deltas[:, None], axis=1)
+        told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
+        steep = near[np.arange(deltas.size), place] == 0.0
+        rows, ends = np.flatnonzero(told & ~steep), np.flatnonzero(told & steep)
+        start, slope = _interpolated(points[rows], near[rows], deltas[rows])
+        reach, at_zero = guesses[rows], near[:, 0] <= deltas
+        if ends.size:  # next to a largest loss, the guess: delta is about a power of the distance from it
+            away = (guesses[ends] - points[ends, place[ends] - 1])[:, None] * _NEAR_END
+            near = self.least((guesses[ends, None] - away).ravel()).reshape(away.shape)
+            reached = near[:, -1] < deltas[ends]
+            ends, away, near = ends[reached], away[reached], near[reached]
+            turned, fall = _interpolated(-np.log(away), near, deltas[ends])
+            distance = np.exp(-turned)
+            rows, start = np.append(rows, ends), np.append(start, guesses[ends] - distance)
+            slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
+        return Beginnings(at_zero, rows, start, _OFF * reach, slope, reach)
+
 
 Sides = PairSides | LaplaceSum
 """Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
@@ -158,30 +178,19 @@ class ClosedForm:
     def _crossings(self, deltas: Array, guesses: Array) -> tuple[Array, Array]:
         """Where smooth sides cross each delta, by interpolation; infinite brackets where that does not tell."""
         lower, upper = np.zeros(deltas.size), np.full(deltas.size, np.inf)
-        points = guesses[:, None] * _FAN
-        near = self._of.least(points.ravel()).reshape(points.shape)
-        if (near[:, 0] <= deltas).any():
+        near = self._of.beginnings(deltas, guesses)
+        if near.at_zero.any():
             upper[self._of.sides(_ZERO)[1] <= deltas] = 0.0
-        place = np.argmax(near < deltas[:, None], axis=1)
-        told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
-        steep = near[np.arange(deltas.size), place] == 0.0
-        rows, ends = np.flatnonzero(told & ~steep), np.flatnonzero(told & steep)
-        start, slope = _interpolated(points[rows], near[rows], deltas[rows])
-        spread, reach = _OFF * guesses[rows], guesses[rows]
-        if ends.size:  # next to a largest loss, the guess: delta is about a power of the distance from it
-            away = (guesses[ends] - points[ends, place[ends] - 1])[:, None] * _NEAR_END
-            near = self._of.least((guesses[ends, None] - away).ravel()).reshape(away.shape)
-            reached = near[:, -1] < deltas[ends]
-            ends, away, near = ends[reached], away[reached], near[reached]
-            turned, fall = _interpolated(-np.log(away), near, deltas[ends])
-            distance = np.exp(-turned)
-            rows, start = np.append(rows, ends), np.append(start, guesses[ends] - distance)
-            slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
-            spread = np.append(spread, _OFF * distance)
+        rows = near.rows
         if rows.size:
-            targets = Targets(*np.array([targets_of(delta, 0.0, 0.0) for delta in deltas[rows].tolist()]).T)
+            even = np.zeros(rows.size)
             found = root_brackets(
-                lambda _, at: self._log_bracket(at), targets, start=start, spread=spread, slope=slope, reach=reach
+                lambda which, at: self._log_ratios(at, deltas[rows[which], None]),
+                Targets(even, even),
+                start=near.start,
+                spread=near.spread,
+                slope=near.slope,
+                reach=near.reach,
             )
             lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
         return lower, upper
@@ -218,13 +227,13 @@ class ClosedForm:
             lower, upper = self._of.sides(points)
         return below, above
 
-    def _log_bracket(self, points: Array) -> LogBracket:
-        """``ln`` of the sides at points of each question, shape (n, P), rounded outward."""
+    def _log_ratios(self, points: Array, deltas: Array) -> LogBracket:
+        """``ln(side / delta)`` at points of each question, shape (n, P), rounded, but on the right side of 0."""
         epsilons, place = np.unique(points, return_inverse=True)
         lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
-        log_lower, log_upper = np.log(np.maximum(lower, TINY)), np.log(np.maximum(upper, TINY))
-        log_lower -= 2.0 * ELEMENTARY * np.abs(log_lower)
-        log_upper += 2.0 * ELEMENTARY * np.abs(log_upper)
+        log_lower, log_upper = np.log(np.maximum(lower, TINY) / deltas), np.log(np.maximum(upper, TINY) / deltas)
+        log_lower = np.where(lower >= deltas, np.maximum(log_lower, 0.0), np.minimum(log_lower, -TINY))
+        log_upper = np.where(upper <= deltas, np.minimum(log_upper, 0.0), np.maximum(log_upper, TINY))
         return LogBracket(np.where(lower > TINY, log_lower, -np.inf), log_upper)
 
     def _searched(self, delta: float, guess: float, step: float) -> tuple[float, float]:

@@ -21,15 +21,16 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, product
-from typing import Self, final
+from typing import NamedTuple, Self, final
 
 import numpy as np
 
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
 from hockeystick.laws.base import Array, Pair
+from hockeystick.numerics.columns import Flags, Places
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, down, downs, exps_down, exps_up, up, ups
 
 _MOST_WORK = 1 << 14  # products for one epsilon: 5 ms, and 0.2 s for that of a delta
@@ -37,6 +38,29 @@ _SLOW = (80, 66.0)  # steps, or nats of all, from which on the contour answers e
 _MOST_LOSS = 1e4  # nats
 _SPARE = 20  # digits beyond those of a float
 _DEPTHS = (12, 40, 120, 360)  # digits for small deltas, tried in turn
+_SECANTS = 20  # at most: 1 to 9 do
+_LEAST_SLOPE = 0.1  # of their logarithms: 1 next to the largest loss, and mostly more away from it
+_CLOSE = 3e-3  # of the distance from the largest loss, that the last secant moves
+_LEAST_SPREAD = 3e-4  # of the distance
+
+
+class Beginnings(NamedTuple):
+    """About where a curve takes values, for those of the values asked for of which this tells (`rows`).
+
+    Attributes
+    ----------
+    at_zero : ndarray of bool, shape (all,)
+        Whether delta(0) may be no more than the value.
+    rows, start, spread, slope, reach : ndarray, shape (n,)
+        The values told of; about where; how far off; about ``-d ln(delta) / d epsilon`` there; how far that leads.
+    """
+
+    at_zero: Flags
+    rows: Places
+    start: Array
+    spread: Array
+    slope: Array
+    reach: Array
 
 
 @final
@@ -92,6 +116,45 @@ class LaplaceSum:
         """The largest finite loss, or 0: from there on down epsilon is looked for."""
         return max(up(float(self._noise.largest)) + float(self._shifts[1].max()), 0.0)
 
+    def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
+        """By secants between the logarithms of delta and of the distance from the largest loss, the guess."""
+        at_zero = self._at_zero <= deltas
+        asked = np.flatnonzero((deltas > max(self._at_infinity[1], 1e-300)) & ~at_zero)
+        pairs = zip(deltas[asked].tolist(), guesses[asked].tolist(), strict=True)
+        found = np.array([self._beginning(*pair) for pair in pairs]).reshape(-1, 4)
+        told = np.isfinite(found[:, 0])
+        return Beginnings(at_zero, asked[told], *found[told].T)
+
+    @cached_property
+    def _at_zero(self) -> float:
+        """The lower side of delta(0)."""
+        return self._at(0.0)[0]
+
+    def _beginning(self, delta: float, largest: float) -> tuple[float, float, float, float]:
+        """About where delta is taken, its spread, the slope of its logarithm, the distance from the largest loss."""
+        least = self._at_infinity[0]
+        goal, gap, slope = delta - least, math.inf, 1.0
+        share = goal / max(math.ldexp(float(self._masses[0][self._shifts[1].argmax()]), -self._noise.steps), goal)
+        # the mass at the largest loss alone has delta = 1 - e^-distance of it
+        low, high = -math.inf, math.log(min(-math.log1p(-share) if share < 1.0 else math.inf, largest))
+        before, at = high, high
+        for _ in range(_SECANTS):
+            value = (self._at(largest - math.exp(at))[0] - least) / goal
+            if value <= 0.0:
+                break
+            last, gap = gap, math.log(value)
+            if at != before:
+                slope = max((gap - last) / (at - before), _LEAST_SLOPE)
+            move = gap / slope
+            if abs(move) <= _CLOSE:
+                distance = math.exp(at - move)
+                return largest - distance, max(0.2 * abs(move), _LEAST_SPREAD) * distance, slope / distance, distance
+            low, high = (at, high) if gap < 0.0 else (low, at)
+            before, at = at, at - move
+            if not low < at < high:
+                at = 0.5 * (low + high)
+        return math.nan, math.nan, math.nan, math.nan
+
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Certified sides of delta."""
         found = np.array([self._at(epsilon) for epsilon in epsilons.tolist()])
@@ -100,10 +163,6 @@ class LaplaceSum:
     def side(self, side: int, epsilon: float) -> float:
         """The lower (0) or upper (1) side of delta at one epsilon."""
         return self._at(epsilon)[side]
-
-    def least(self, epsilons: Array) -> Array:
-        """The lower sides."""
-        return self.sides(epsilons)[0]
 
     def _at(self, epsilon: float) -> tuple[float, float]:
         at, (least, most) = Fraction(epsilon), self._at_infinity
@@ -126,10 +185,10 @@ class _Noise:
 
     def __init__(self, noise: tuple[tuple[Fraction, int], ...]) -> None:
         self._kinds = noise
-        self._steps = sum(count for _, count in noise)
+        self.steps = sum(count for _, count in noise)
         self.largest = sum((loss * count for loss, count in noise), Fraction(0))
         choices = product(*(range(count + 1) for _, count in noise))
-        self._terms = sorted(self._term(choice) for choice in choices if sum(choice) < self._steps)
+        self._terms = sorted(self._term(choice) for choice in choices if sum(choice) < self.steps)
 
     def _term(self, choice: tuple[int, ...]) -> tuple[Fraction, int, int]:
         """How far a term begins below the largest loss; n; how often it is there."""
@@ -153,12 +212,12 @@ class _Noise:
     def _sum(self, y: Fraction, depth: int) -> tuple[float, float]:
         """Bounds but for a rounding, by sums of so many digits more than those that cancel and a float's."""
         # of a term 3 K roundings and a few more, of the sum one for each, of the exponential y / 2: each 2^K at most
-        roundings = 4 * self._steps + len(self._terms) + math.ceil(y) + 40
-        lost = math.ceil(math.log10(2.0) * self._steps + math.log10(roundings)) + 2
+        roundings = 4 * self.steps + len(self._terms) + math.ceil(y) + 40
+        lost = math.ceil(math.log10(2.0) * self.steps + math.log10(roundings)) + 2
         with localcontext(_context(lost + _SPARE + depth)) as context:
-            rows = _polynomials(self._steps, context.prec)
+            rows = _polynomials(self.steps, context.prec)
             total = sum((ways * _at(rows[n], (y - reach) / 2) for reach, n, ways in self._until(y)), Decimal(0))
-            value = 1 + 2 * total * (-_decimal(y / 2)).exp() / 2**self._steps
+            value = 1 + 2 * total * (-_decimal(y / 2)).exp() / 2**self.steps
             error = Decimal(10) ** -(_SPARE + depth)
             return float(value - error), float(value + error)
 
