@@ -130,8 +130,7 @@ def test_discrete_steps_beside_them_shift_epsilon(rest: hs.Composition, directio
 
 def test_equal_losses_of_other_scales_and_sensitivities_are_one_kind() -> None:
     plain, together = sides_of([(LaplacePair(1.0), 5)]), sides_of([(LaplacePair(2.0, 2.0), 2), (LaplacePair(1.0), 3)])
-    assert plain.side(0, 1.7) == together.side(0, 1.7)
-    assert plain.side(1, 1.7) == together.side(1, 1.7)
+    assert plain.sides(np.array([1.7])) == together.sides(np.array([1.7]))
 
 
 @pytest.mark.parametrize("kinds", [((1.0, 2),), ((1.0, 3),), ((2.0, 10),), ((4.0, 20),), ((1.0, 1), (20.0, 5))])
@@ -231,7 +230,7 @@ def test_the_callers_decimal_context_changes_nothing() -> None:
         context.prec = 3
         for epsilon in (0.123456789, 4.7):
             crossed = sides_of(parts)
-            assert [crossed.side(side, epsilon) for side in (0, 1)] == [plain.side(side, epsilon) for side in (0, 1)]
+            assert crossed.sides(np.array([epsilon])) == plain.sides(np.array([epsilon]))
 
 
 def test_runs_that_are_not_of_this_kind_are_left_to_others() -> None:

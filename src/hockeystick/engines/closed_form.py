@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -22,13 +21,14 @@ from hockeystick.engines.laplace_sum import Beginnings, LaplaceSum
 from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
-from hockeystick.laws.one_step import least_one_step_deltas, one_step_delta, one_step_deltas
-from hockeystick.numerics.one_sided_root import crossings
+from hockeystick.laws.one_step import least_one_step_deltas, one_step_deltas
+from hockeystick.numerics.columns import Flags
+from hockeystick.numerics.one_sided_root import crossings_of
 from hockeystick.numerics.rounding import TINY, U
 
 _OFF = 1e-3  # of the reach, by which interpolation on fans is off
-_FANS = 10  # fans tried
-_NEARER = np.array([0.25, 0.05, 1e-2, 1e-3, 1e-5, 1e-8, 0.0])  # of the bracket, about a secant's crossing
+_TANGENTS = 60  # at most: a few do
+_DOUBTS = 4.0  # times the width of delta, that the end of a bracket of epsilon may be off
 _ZERO = np.zeros(1)
 _NEAR_END = np.geomspace(1.0, 1e-14, 15)  # of the distance from a largest loss
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
@@ -66,21 +66,14 @@ class PairSides:
 
     def __init__(self, below: Pair, above: Pair, method: str) -> None:
         self._below, self._above, self.method = below, above, method
-        self.is_dear, self.is_smooth = above.curve is not None, not above.is_discrete
-        self.step, self.error = (1e-8, "points") if self.is_dear else (1e-12, "rounding")
-
-    @cached_property
-    def is_joint(self) -> bool:
-        """Whether each of any epsilons is answered as it is alone."""
-        return not self.is_dear and self._above.tails(_ZERO) is not None
+        is_dear, self._is_smooth = above.curve is not None, not above.is_discrete
+        self.step, self.error = (1e-8, "points") if is_dear else (1e-12, "rounding")
+        self.is_joint = not is_dear and above.tails(_ZERO) is not None
+        self.tells = self.is_joint or (self._is_smooth and not is_dear)
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Both at increasing epsilons, or at any where that is joint."""
         return one_step_deltas(self._below, epsilons, above=self._above)
-
-    def side(self, side: int, epsilon: float) -> float:
-        """The lower (0) or upper (1) one at one epsilon."""
-        return one_step_delta(self._above if side else self._below, epsilon)[side]
 
     def least(self, epsilons: Array) -> Array:
         """The lower ones, where no curve is given of the pair."""
@@ -99,6 +92,10 @@ class PairSides:
         near = self.least(points.ravel()).reshape(points.shape)
         place = np.argmax(near < deltas[:, None], axis=1)
         told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
+        if not self._is_smooth:
+            rows = np.flatnonzero(told)
+            start, slope = self._by_tangents(points[rows, place[rows] - 1], deltas[rows])
+            return Beginnings(near[:, 0] <= deltas, rows, start, np.zeros(rows.size), slope, guesses[rows])
         steep = near[np.arange(deltas.size), place] == 0.0
         rows, ends = np.flatnonzero(told & ~steep), np.flatnonzero(told & steep)
         start, slope = _interpolated(points[rows], near[rows], deltas[rows])
@@ -114,12 +111,30 @@ class PairSides:
             slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
         return Beginnings(at_zero, rows, start, _OFF * reach, slope, reach)
 
+    def _by_tangents(self, start: Array, deltas: Array) -> tuple[Array, Array]:
+        """Where tangents lead from before the crossings, and how steeply the logarithms fall there.
+
+        delta is convex in ``e^epsilon``: no tangent leads beyond. Between kinks of discrete losses it is straight.
+        """
+        finite, left = deltas - self._above.mass_at_infinity, np.arange(deltas.size)
+        log_q = np.zeros(deltas.size)
+        for _ in range(_TANGENTS):
+            if left.size == 0 or (found := self._above.tails(start[left])) is None:
+                break
+            log_q[left] = found.log_q
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                to = found.log_p + np.log1p(-finite[left] / np.exp(found.log_p)) - found.log_q
+            ahead = (start[left] < to) & np.isfinite(to)
+            start[left] = np.where(ahead, to, start[left])
+            left = left[ahead]
+        return start, np.exp(start + log_q) / deltas
+
 
 Sides = PairSides | LaplaceSum
 """Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
 where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
-(`step`), whether delta has few kinks or none (`is_smooth`), whether each question takes long, so that none are asked in
-fans (`is_dear`), and whether those asked together are answered as each is alone, to the bit (`is_joint`)."""
+(`step`), whether beginnings are told (`tells`), and whether epsilons asked together are answered as each is alone, to
+the bit (`is_joint`)."""
 
 
 @final
@@ -131,7 +146,7 @@ class ClosedForm:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        lower, upper = (float(side[0]) for side in self._of.sides(np.array([epsilon])))
+        lower, upper = self._sides(epsilon)
         return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
 
     @property
@@ -150,30 +165,36 @@ class ClosedForm:
 
     def epsilons(self, deltas: Array) -> tuple[Array, Array]:
         """Both sides of epsilon at several deltas, as each has alone; infinite ones where it is to be asked alone."""
-        if not self._of.is_smooth:
-            return np.zeros(deltas.size), np.full(deltas.size, np.inf)
         guesses = np.array([self._of.guess(delta) for delta in deltas.tolist()])
         lower, upper = self._crossings(deltas, guesses)
-        narrow = upper - lower <= 2.0 * self._of.step * np.maximum(1.0, guesses)
-        return lower, np.where(narrow, upper, np.inf)
+        return lower, np.where(self._is_narrow(lower, upper, deltas, guesses), upper, np.inf)
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
-        return self._of.side(1, epsilon) <= delta
+        return self._sides(epsilon)[1] <= delta
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        guess = self._of.guess(delta)
-        step = self._of.step * max(1.0, guess)
-        lower, upper = 0.0, math.inf
-        if guess > 0.0 and not self._of.is_dear:
-            if self._of.is_smooth:
-                (lower,), (upper,) = (side.tolist() for side in self._crossings(np.array([delta]), np.array([guess])))
-            if not upper - lower <= 2.0 * step:
-                lower, upper = self._narrowed(delta, guess, step)
-        if not upper - lower <= 2.0 * step:
-            lower, upper = self._searched(delta, guess, step)
+        guess, asked = self._of.guess(delta), np.array([delta])
+        lower, upper, narrow = 0.0, math.inf, False
+        if guess > 0.0 and self._of.tells:
+            sides = self._crossings(asked, np.array([guess]))
+            narrow = bool(self._is_narrow(*sides, asked, np.array([guess]))[0])
+            lower, upper = (float(side[0]) for side in sides)
+        if not narrow:
+            lower, upper = self._searched(delta, guess, self._of.step * max(1.0, guess))
         return from_sides(lower, upper, self._of.method, errors={self._of.error: upper - lower})
+
+    def _is_narrow(self, lower: Array, upper: Array, deltas: Array, guesses: Array) -> Flags:
+        """Whether brackets are as narrow as is looked for, or about as what is known of delta at their ends allows."""
+        narrow = np.asarray(upper - lower <= 2.0 * self._of.step * np.maximum(1.0, guesses))
+        rows = np.flatnonzero(~narrow & np.isfinite(upper) & (lower < upper))
+        if rows.size:
+            ends = np.stack((lower[rows], upper[rows]), axis=1)
+            (low, above), (below, high) = (side.reshape(ends.shape).T for side in self._of.sides(ends.ravel()))
+            off = np.maximum(low - deltas[rows], deltas[rows] - high)
+            narrow[rows] = off <= _DOUBTS * np.minimum(below - low, high - above)
+        return narrow
 
     def _crossings(self, deltas: Array, guesses: Array) -> tuple[Array, Array]:
         """Where smooth sides cross each delta, by interpolation; infinite brackets where that does not tell."""
@@ -195,38 +216,6 @@ class ClosedForm:
             lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
         return lower, upper
 
-    def _narrowed(self, delta: float, guess: float, step: float) -> tuple[float, float]:
-        """Where convex sides cross ``delta``, kinks or not, by fans about secants; infinite where no fan holds it.
-
-        delta is convex in ``e^epsilon``: a straight line between the kinks of discrete losses.
-        """
-        points, below, above = guess * _FAN, 0.0, math.inf
-        lower, upper = self._of.sides(points)
-        for _ in range(_FANS):
-            before, beyond = np.flatnonzero(lower >= delta), np.flatnonzero(upper <= delta)
-            if beyond.size and points[beyond[0]] == 0.0:
-                return 0.0, 0.0
-            if before.size == 0 or beyond.size == 0:
-                break
-            first, last = int(before[-1]), int(beyond[0])
-            below, above = float(points[first]), float(points[last])
-            width = above - below
-            fall = float(lower[first] - upper[last])
-            if width <= 2.0 * step or not fall > 0.0:
-                break
-            excess = float(lower[first]) - delta
-            crossing = below + math.log1p(excess / fall * math.expm1(min(width, 700.0)))
-            moves = np.maximum(width * _NEARER, 0.4 * step)
-            nearer = [crossing - moves, crossing + moves]
-            if first > 0:  # a convex curve lies above the straight line through two points before
-                slope = float(lower[first - 1] - lower[first]) / -math.expm1(float(points[first - 1]) - below)
-                sooner = below + math.log1p(excess / slope) if slope > 0.0 else below
-                moves = np.maximum((crossing - sooner) * _NEARER, 0.4 * step)
-                nearer += [sooner - moves, sooner + moves]
-            points = np.unique(np.clip(np.concatenate((*nearer, (below, crossing, above))), below, above))
-            lower, upper = self._of.sides(points)
-        return below, above
-
     def _log_ratios(self, points: Array, deltas: Array) -> LogBracket:
         """``ln(side / delta)`` at points of each question, shape (n, P), rounded, but on the right side of 0."""
         epsilons, place = np.unique(points, return_inverse=True)
@@ -238,10 +227,14 @@ class ClosedForm:
 
     def _searched(self, delta: float, guess: float, step: float) -> tuple[float, float]:
         """The crossing of each side, whatever its shape."""
-        near, far = self._of.side(1, guess), self._of.side(1, guess * (1.0 + 1e-3) + 1e-3)
+        near, far = self._sides(guess)[1], self._sides(guess * (1.0 + 1e-3) + 1e-3)[1]
         slope = math.log(near / far) / (1e-3 * guess + 1e-3) if near > far > 0.0 else 1.0
-        lower, upper = (partial(self._of.side, side) for side in (0, 1))
-        return crossings(lower, upper, delta, guess=guess, slope=slope, step=step)
+        return crossings_of(self._sides, delta, guess=guess, slope=slope, step=step)
+
+    def _sides(self, epsilon: float) -> tuple[float, float]:
+        """Both at one epsilon."""
+        lower, upper = self._of.sides(np.array([epsilon]))
+        return float(lower[0]), float(upper[0])
 
 
 def _interpolated(points: Array, near: Array, deltas: Array) -> tuple[Array, Array]:

@@ -79,9 +79,7 @@ class LaplaceSum:
 
     method, error = "closed form of Laplace steps", "rounding"
     step = 1e-12
-    is_smooth = True
-    is_dear = False
-    is_joint = True
+    tells = is_joint = True
 
     def __init__(
         self, noise: tuple[tuple[Fraction, int], ...], outcomes: Outcomes, at_infinity: tuple[float, float]
@@ -159,10 +157,6 @@ class LaplaceSum:
         """Certified sides of delta."""
         found = np.array([self._at(epsilon) for epsilon in epsilons.tolist()])
         return found[:, 0], found[:, 1]
-
-    def side(self, side: int, epsilon: float) -> float:
-        """The lower (0) or upper (1) side of delta at one epsilon."""
-        return self._at(epsilon)[side]
 
     def _at(self, epsilon: float) -> tuple[float, float]:
         at, (least, most) = Fraction(epsilon), self._at_infinity

@@ -123,7 +123,7 @@ class AllocatedCurve(CertifiedCurve):
         epsilon = min(2.0 * self._nearest / _NEAREST, 0.5 * high)
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])
-            station = self.station(epsilon, (epsilon, 1.001 * epsilon), noise=self._nearest)
+            station = _kept(self, *self._place(epsilon), self._nearest)
             value, beside = (float(x) for x in self._read(station, at)[1])
             low, high = (epsilon, high) if value > delta else (low, epsilon)
             slope = max(math.log(value / beside) / (1e-3 * epsilon), 1e-3) if value > beside > 0.0 else math.inf
@@ -137,7 +137,7 @@ class AllocatedCurve(CertifiedCurve):
     def at(self, epsilon: float) -> tuple[float, float]:
         try:
             asked = min(epsilon, _FARTHEST)
-            low, high = self._read(_kept(self, *self._place(asked)), np.array([asked]))
+            low, high = self._read(_kept(self, *self._place(asked), None), np.array([asked]))
         except PrecisionError:
             if epsilon <= 1.0:
                 raise
@@ -215,7 +215,7 @@ class AllocatedCurve(CertifiedCurve):
         """
         k = self._point(centre)
         points = [self._point(end) for end in (*ends, centre)]
-        line = self._line(k, max(points))
+        line = _kept_line(self, k, max(points))
         width = 1.0 if line is None else _width(line, k)
         if line is not None and width <= (
             _OF_CHORDS if noise else min(_EPSILON_WIDTH * line.steepness, _RELATIVE_WIDTH)
@@ -224,7 +224,7 @@ class AllocatedCurve(CertifiedCurve):
         lattice = self._lattice(k, points, noise)
         return line if line is not None and width <= _width(lattice, k) else lattice
 
-    def _line(self, k: float, largest: float) -> StopLossLine | None:
+    def line(self, k: float, largest: float) -> StopLossLine | None:
         """The contour, where W is lognormal and a line is short enough."""
         if self.base.gaussian_mu is None:
             return None
@@ -322,10 +322,18 @@ class AllocatedCurve(CertifiedCurve):
         return np.minimum(low, 1.0), np.minimum(high, 1.0)
 
 
-@lru_cache(maxsize=8)
-def _kept(curve: AllocatedCurve, centre: float, ends: tuple[float, float]) -> StopLossLine | StopLoss:
+@lru_cache(maxsize=32)
+def _kept(
+    curve: AllocatedCurve, centre: float, ends: tuple[float, float], noise: float | None
+) -> StopLossLine | StopLoss:
     """A station, kept for the next question."""
-    return curve.station(centre, ends)
+    return curve.station(centre, ends, noise)
+
+
+@lru_cache(maxsize=32)
+def _kept_line(curve: AllocatedCurve, k: float, largest: float) -> StopLossLine | None:
+    """A line, kept: where one is narrow enough, rough answers and accurate ones are read off the same."""
+    return curve.line(k, largest)
 
 
 def _width(station: StopLossLine | StopLoss, k: float) -> float:

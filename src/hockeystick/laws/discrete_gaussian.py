@@ -86,14 +86,24 @@ class DiscreteGaussianPair(Pair):
         return np.asarray(self._unit * (2.0 * x - self.sensitivity))
 
     def cells(self, losses: Array) -> CellMasses:
-        # the last integer at or below each cut
+        x, slack = self._places(losses)
+        return self._masses(np.append(-math.inf, x + 1.0), np.append(x, math.inf), slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
+        x, slack = self._places(cuts)
+        end = np.full(x.size, math.inf if upper else -math.inf)
+        return self._masses(x + 1.0, end, slack) if upper else self._masses(end, x, slack)
+
+    def _places(self, losses: Array) -> tuple[Array, Array]:
+        """The last integer at or below each cut, and how far losses there may lie beyond it."""
         x = np.minimum(np.maximum(np.floor(0.5 * (losses / self._unit + self.sensitivity)), -_FAR), _FAR)
         # an integer is on the wrong side of a cut only if its loss is within rounding of it
         slack = 8.0 * U * (np.abs(losses) + 2.0 * self._unit * self.sensitivity)
         far = np.abs(x) >= _FAR
         slack[far] = np.maximum(slack[far], np.abs(self._loss(x[far]) - losses[far]))
-        first = np.concatenate(([-math.inf], x + 1.0))
-        last = np.concatenate((x, [math.inf]))
+        return x, slack
+
+    def _masses(self, first: Array, last: Array, slack: Array) -> CellMasses:
         both = [np.concatenate((end, end - self.sensitivity)) for end in (first, last)]
         (log_q, log_p), (error_q, error_p) = (part.reshape(2, -1) for part in self._runs(*both))
         return CellMasses(log_p, log_q, error_p, error_q, slack)

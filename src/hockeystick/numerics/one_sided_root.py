@@ -86,6 +86,20 @@ def crossings(
     return find(lower, above=False), find(upper, above=True)
 
 
+def crossings_of(
+    sides: Callable[[float], tuple[float, float]], target: float, *, guess: float, slope: float, step: float
+) -> tuple[float, float]:
+    """The same, of both sides of a curve at once: each point is asked for once."""
+    seen: dict[float, tuple[float, float]] = {}
+
+    def value(side: int, point: float) -> float:
+        if point not in seen:
+            seen[point] = sides(point)
+        return seen[point][side]
+
+    return crossings(partial(value, 0), partial(value, 1), target, guess=guess, slope=slope, step=step)
+
+
 def _next(low: float, high: float, f_low: float, f_high: float, *, slope: float, step: float, reach: float) -> float:
     """Where to look next: just beyond or just before the root that a Newton or secant step foretells."""
     if math.isinf(high):

@@ -88,19 +88,19 @@ def root_brackets(
     targets : Targets
         The values.
     start, spread : ndarray, shape (E,)
-        A guess, and how far it may be off.
+        A guess, and how far it may be off; 0 where the curve has kinks, and the guess is as good as any.
     slope : ndarray, shape (E,)
         A guess of ``-d ln curve / d point`` there.
     reach : ndarray, shape (E,)
         How far from the guess the curve is worth asking.
     """
     search = _Search(curve, targets, start, slope, reach)
-    rows = np.arange(start.size)
+    rows = spread.nonzero()[0]
     search.spread[:] = spread
     for _ in range(1 + _ROUNDS):
-        rows = np.sort(search.interpolate(rows))
         if rows.size == 0:
             break
+        rows = np.sort(search.interpolate(rows))
     rows = (~(np.isfinite(search.upper - search.lower) | search.done)).nonzero()[0]
     if rows.size:
         search.iterate(rows)

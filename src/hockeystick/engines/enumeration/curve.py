@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Self, final
 
 import numpy as np
@@ -39,7 +39,7 @@ from hockeystick.engines.enumeration.outcomes import (
     outcomes_of_all,
 )
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.one_sided_root import crossings
+from hockeystick.numerics.one_sided_root import crossings_of
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
@@ -174,15 +174,7 @@ class EnumeratedCurve:
         finite = max(delta - self._at_infinity[1], 1e-320)
         guess, slope = self._guessed(finite)
         slope *= finite / delta
-        seen: dict[float, tuple[float, float]] = {}
-
-        def value(side: int, point: float) -> float:
-            if point not in seen:
-                seen[point] = self._sides(point)
-            return seen[point][side]
-
-        lower, upper = (partial(value, side) for side in (0, 1))
-        return self._bound(*crossings(lower, upper, delta, guess=guess, slope=slope, step=2e-15 * max(1.0, guess)))
+        return self._bound(*crossings_of(self._sides, delta, guess=guess, slope=slope, step=2e-15 * max(1.0, guess)))
 
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Whether ``delta(epsilon) <= delta``: proving that takes one evaluation."""
