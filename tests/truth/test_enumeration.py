@@ -27,7 +27,9 @@ from hockeystick.engines.enumeration.outcomes import (
     number_of_outcomes,
     outcomes_of_all,
 )
+from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.laws import DiscreteGaussianPair
+from hockeystick.numerics.columns import Array
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -533,17 +535,25 @@ def test_lists_that_would_be_too_long_are_refused() -> None:
     assert narrow.delta(0.3).certified
 
 
-@pytest.mark.parametrize(
-    ("run", "delta", "most"),
-    [
-        (hs.RandomizedResponse(0.7) * 20, 1e-5, 8),
-        (hs.DiscreteLaplace(2.0) * 8, 1e-6, 8),
-        (hs.RandomizedResponse(0.6) * 3000, 1e-9, 45),  # whose losses reach too far for sums of all of them
-    ],
-)
-def test_epsilons_take_few_sums(run: hs.Composition, delta: float, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = 0
-    of = _Sum.of
+@pytest.mark.parametrize("run", [hs.RandomizedResponse(0.7) * 20, hs.DiscreteLaplace(2.0) * 8, hs.Binomial(90)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
+def test_epsilons_of_one_list_take_few_passes(
+    run: hs.Composition | hs.Binomial, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, sides = 0, OutcomeSides.sides
+
+    def counting(self: OutcomeSides, epsilons: Array) -> tuple[Array, Array]:
+        nonlocal asked
+        asked += 1
+        return sides(self, epsilons)
+
+    monkeypatch.setattr(OutcomeSides, "sides", counting)
+    assert hs.account(run).epsilon(delta).width <= 1e-12
+    assert 0 < asked <= 12  # of two directions
+
+
+def test_epsilons_of_two_lists_take_few_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, of = 0, _Sum.of
 
     def counting(first: Listed, second: Excess, epsilon: float) -> _Sum:
         nonlocal asked
@@ -551,6 +561,72 @@ def test_epsilons_take_few_sums(run: hs.Composition, delta: float, most: int, mo
         return of(first, second, epsilon)
 
     monkeypatch.setattr(_Sum, "of", counting)
-    found = hs.account(run).epsilon(delta)
+    found = hs.account(hs.Binomial(100) * 5, "remove").epsilon(1e-6)
     assert found.method == "enumeration"
-    assert 0 < asked <= most
+    assert 0 < asked <= 120
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("field", ["log_p", "loss"])
+def test_one_list_as_wrong_as_its_errors_keeps_the_bracket_true(field: str, sign: float) -> None:
+    error = 0.01
+    true = outcomes_of_all((hs.RandomizedResponse(0.75) * 3).pairs("remove"))
+    wrong = Outcomes(
+        true.loss + sign * 0.999 * error * (field == "loss"),
+        true.loss_error + error * (field == "loss"),
+        true.log_p + sign * 0.999 * error * (field == "log_p"),
+        true.error + error * (field == "log_p"),
+    )
+    epsilons = np.array([0.0, 0.5, 1.08, 1.09, 1.1, 1.105, 2.0, 3.28, 3.29, 3.3])
+    lower, upper = OutcomeSides(wrong, (0.0, 0.0), "enumeration").sides(epsilons)
+    with mpmath.workdps(TRUTH_DIGITS):
+        truth = composed([(randomised_response(0.75), 3)])
+        for low, high, epsilon in zip(lower.tolist(), upper.tolist(), epsilons.tolist(), strict=True):
+            assert mpf(low) <= delta_of(truth, epsilon) <= mpf(high)
+            assert high - low <= 0.1
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_one_list_whose_sums_are_as_wrong_as_they_may_be_keeps_the_bracket_true(
+    sign: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lists, bound = sys.modules[Excess.__module__], 1e-3
+    cumulated = lists._cumulated
+    monkeypatch.setattr(lists, "gamma", lambda _: bound)
+    monkeypatch.setattr(lists, "_cumulated", lambda terms: cumulated(terms) * (1.0 + 0.999 * sign * bound))
+    sides = OutcomeSides(outcomes_of_all((hs.RandomizedResponse(0.75) * 5).pairs("remove")), (0.0, 0.0), "enumeration")
+    with mpmath.workdps(TRUTH_DIGITS):
+        truth = composed([(randomised_response(0.75), 5)])
+        for epsilon in (0.0, 0.5, 3.0, 5.0):
+            (low,), (high,) = sides.sides(np.array([epsilon]))
+            assert mpf(float(low)) <= delta_of(truth, epsilon) <= mpf(float(high))
+
+
+@pytest.mark.parametrize(("p", "steps"), [(0.6, 2000), (0.55, 4000), (0.999, 120), (1.0 - 1e-12, 60)])
+def test_losses_further_apart_than_exponentials_reach_are_carried_on(p: float, steps: int) -> None:
+    """From the largest loss down in pieces of 600 nats, each with what lies above it."""
+    curve = hs.account(hs.RandomizedResponse(p) * steps, "remove")
+    with mpmath.workdps(TRUTH_DIGITS):
+        one, other = mpf(p), 1 - mpf(p)
+        ways = [mp.binomial(steps, k) for k in range(steps + 1)]
+        truth = [(n * one**k * other ** (steps - k), n * other**k * one ** (steps - k)) for k, n in enumerate(ways)]
+        largest = float(steps * mp.log(one / other))
+        ends = [
+            largest - 600.0 * piece - beside for piece in range(int(largest / 600.0) + 1) for beside in (-3, 0, 1, 30)
+        ]
+        for epsilon in [0.0, *(end for end in ends if 0.0 < end < largest)]:
+            found, exact = curve.delta(epsilon), delta_of(truth, epsilon)
+            assert found.method == "enumeration"
+            assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+            assert float(found.width) <= 1e-9 * float(found.upper) or exact < mpf(10) ** -300
+
+
+@pytest.mark.parametrize("run", [hs.RandomizedResponse(0.7) * 9, hs.Binomial(60).poisson(0.2), hs.Binomial(9)])
+def test_arrays_of_one_list_are_answered_as_each_alone(run: hs.Composition | hs.Step) -> None:
+    curve, rng = hs.account(run), np.random.default_rng(4)
+    epsilons, deltas = rng.uniform(0.0, 3.0, 30), 10.0 ** -rng.uniform(0.0, 12.0, 30)
+    for ask, values in ((curve.delta, epsilons), (curve.epsilon, deltas)):
+        together = ask(values)
+        for row, value in enumerate(values.tolist()):
+            alone = ask(value)
+            assert (alone.lower, alone.upper) == (together.lower[row], together.upper[row])

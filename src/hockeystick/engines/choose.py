@@ -18,14 +18,15 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, final
 
 from hockeystick.bound import Bound, agreed
-from hockeystick.engines.closed_form import closed_form
+from hockeystick.engines.closed_form import ClosedForm, closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Answerer, Engine, composed_infinity
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
-from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
+from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError, outcomes_of_all
+from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
@@ -160,9 +161,9 @@ def choose_engine(
     if closed is not None:
         return closed
     few_steps = sum(count for _, count in parts) <= FEW_STEPS
-    if EnumeratedCurve.serves(parts, FEW_OUTCOMES) or (
-        few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES)
-    ):
+    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
+        return ClosedForm(OutcomeSides(outcomes_of_all(parts), composed_infinity(parts), "enumeration"))
+    if few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES):
         return EnumeratedCurve(parts, composed_infinity(parts))
     check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)

@@ -17,6 +17,7 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
+from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.engines.laplace_sum import Beginnings, LaplaceSum
 from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
@@ -30,6 +31,7 @@ _OFF = 1e-3  # of the reach, by which interpolation on fans is off
 _TANGENTS = 60  # at most: a few do
 _DOUBTS = 4.0  # times the width of delta, that the end of a bracket of epsilon may be off
 _ZERO = np.zeros(1)
+_NEXT = 1.0 - U * np.array([0.0, 8.0, 32.0, 128.0, 512.0])  # of a largest loss, and just below it
 _NEAR_END = np.geomspace(1.0, 1e-14, 15)  # of the distance from a largest loss
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
 
@@ -130,7 +132,7 @@ class PairSides:
         return start, np.exp(start + log_q) / deltas
 
 
-Sides = PairSides | LaplaceSum
+Sides = PairSides | LaplaceSum | OutcomeSides
 """Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
 where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
 (`step`), whether beginnings are told (`tells`), and whether epsilons asked together are answered as each is alone, to
@@ -191,9 +193,9 @@ class ClosedForm:
         rows = np.flatnonzero(~narrow & np.isfinite(upper) & (lower < upper))
         if rows.size:
             ends = np.stack((lower[rows], upper[rows]), axis=1)
-            (low, above), (below, high) = (side.reshape(ends.shape).T for side in self._of.sides(ends.ravel()))
+            (low, below), (above, high) = (side.T for side in self._at(ends))
             off = np.maximum(low - deltas[rows], deltas[rows] - high)
-            narrow[rows] = off <= _DOUBTS * np.minimum(below - low, high - above)
+            narrow[rows] = off <= _DOUBTS * np.minimum(above - low, high - below)
         return narrow
 
     def _crossings(self, deltas: Array, guesses: Array) -> tuple[Array, Array]:
@@ -213,13 +215,27 @@ class ClosedForm:
                 slope=near.slope,
                 reach=near.reach,
             )
-            lower[rows], upper[rows] = np.maximum(found.lower, 0.0), found.upper
+            proved = np.isfinite(found.upper - found.lower)
+            lower[rows[proved]], upper[rows[proved]] = np.maximum(found.lower[proved], 0.0), found.upper[proved]
+        left = np.flatnonzero(np.isinf(upper))
+        if left.size:  # deltas so small that they are taken a few roundings from the largest loss, the guess
+            ends = guesses[left, None] * _NEXT
+            low, high = self._at(ends)
+            before = low >= deltas[left, None]
+            proved = before.any(axis=1) & (high[:, 0] <= deltas[left])
+            lower[left[proved]] = ends[proved, before[proved].argmax(axis=1)]
+            upper[left[proved]] = ends[proved, 0]
+        return lower, upper
+
+    def _at(self, points: Array) -> tuple[Array, Array]:
+        """Both sides at points of any shape."""
+        epsilons, place = np.unique(points, return_inverse=True)
+        lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
         return lower, upper
 
     def _log_ratios(self, points: Array, deltas: Array) -> LogBracket:
         """``ln(side / delta)`` at points of each question, shape (n, P), rounded, but on the right side of 0."""
-        epsilons, place = np.unique(points, return_inverse=True)
-        lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
+        lower, upper = self._at(points)
         log_lower, log_upper = np.log(np.maximum(lower, TINY) / deltas), np.log(np.maximum(upper, TINY) / deltas)
         log_lower = np.where(lower >= deltas, np.maximum(log_lower, 0.0), np.minimum(log_lower, -TINY))
         log_upper = np.where(upper <= deltas, np.minimum(log_upper, 0.0), np.maximum(log_upper, TINY))
@@ -252,7 +268,8 @@ def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
     """The closed form that serves this composition, if one does."""
     if len(parts) == 1 and parts[0][1] == 1:
         pair = parts[0][0]
-        return ClosedForm(PairSides(pair, pair, pair.method))
+        listed = OutcomeSides.of_step(pair)
+        return ClosedForm(PairSides(pair, pair, pair.method) if listed is None else listed)
     gaussians = as_one_gaussian(parts)
     if gaussians is not None:
         return ClosedForm(PairSides(*gaussians, "closed form of Gaussians"))

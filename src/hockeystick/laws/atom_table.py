@@ -24,13 +24,8 @@ from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
-_UNKNOWN = 600.0  # nats that a mass is off by: beyond, nothing is known of it
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
 _FEW, _LARGEST = 64, 1e9  # atoms, and the size of losses (nats), of which sampled ones are known so well
-
-
-Sums = tuple[Array, Array]
-"""Logarithms, and bounds on their errors."""
 
 
 @final
@@ -80,18 +75,6 @@ class AtomTable:
         """The losses as fractions, computed when first asked for."""
         return None if self.exact_losses is None else self.exact_losses()
 
-    @cached_property
-    def above(self) -> tuple[Sums, Sums]:
-        """Under P and Q, ``ln`` of the masses of the last 0, 1, ... atoms together, and bounds on their errors."""
-        p, q = (_cumulated(logs[::-1], self.error[::-1]) for logs in (self.log_p, self.log_q))
-        return p, q
-
-    @cached_property
-    def below(self) -> tuple[Sums, Sums]:
-        """The same of the first ones."""
-        p, q = (_cumulated(logs, self.error) for logs in (self.log_p, self.log_q))
-        return p, q
-
     def reversed(self) -> AtomTable:
         """The table of (Q, P)."""
         return AtomTable(
@@ -140,21 +123,6 @@ class AtomTable:
             bottom, top = _decimal(1 - rate), _decimal(rate)
             logs = [(bottom + top * _decimal(loss).exp()).ln() for loss in self.precise or ()]
             return tuple(map(Fraction, [*([bottom.ln()] if self.infinite_q > 0.0 else []), *logs]))
-
-
-def _cumulated(logs: Array, errors: Array) -> Sums:
-    """``ln`` of the sums of the first 0, 1, ... masses, and bounds on their errors.
-
-    A computed sum is that of the sum before and of a mass, but for a factor e^x, |x| at most r. Hence sums t_k of the
-    masses p_j are off by at most ``e^{r_1 + r_2 + ...} sum_j r_j t_j``, and by ``sum_j p_j (e^error - 1)``.
-    """
-    total = np.logaddexp.accumulate(logs)
-    rounding = 3.0 * ELEMENTARY + 2.0 * U * (1.0 + np.abs(total))
-    with np.errstate(divide="ignore"):
-        own = np.logaddexp(np.log(rounding) + total, np.log(np.expm1(np.minimum(errors, _UNKNOWN))) + logs)
-    off = np.exp(np.minimum(np.logaddexp.accumulate(own) - total, 0.0))
-    known = (off < 0.25) & (np.cumsum(rounding) < 1e-2)
-    return np.append(-math.inf, total), np.append(0.0, np.where(known, 1.3 * off, math.inf))
 
 
 def precise_log(value: Fraction) -> Fraction:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 _LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for its reach
-_MOST_SUMS = 1 << 20  # atoms whose masses are added up and kept
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
@@ -245,14 +244,7 @@ class Pair(ABC):
 
     def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
         """Masses above (or below) each of any finite cuts, to the bit as of it alone; None where only cells tell."""
-        atoms = self.atoms
-        if atoms is None or atoms.dropped > 0.0 or atoms.size > _MOST_SUMS:
-            return None
-        number = np.searchsorted(atoms.loss, cuts, side="right")
-        (log_p, error_p), (log_q, error_q) = atoms.above if upper else atoms.below
-        number = atoms.size - number if upper else number
-        slack = np.full(cuts.size, float(atoms.loss_error.max(initial=0.0)))
-        return CellMasses(log_p[number], log_q[number], error_p[number], error_q[number], slack)
+        return None
 
     @abstractmethod
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:

@@ -141,8 +141,6 @@ class SubsampledPair(Pair):
     def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses | None:
         if self.rate == 1.0:
             return self.base.tails(cuts, upper=upper)
-        if self.base.is_discrete and (found := super().tails(cuts, upper=upper)) is not None:
-            return found
         if self.base.mass_at_infinity or self.base.reverse_mass_at_infinity:
             return None
         places = base_losses(cuts, self.rate)

@@ -72,8 +72,6 @@ class _Sum:
         # below the largest loss, also where all terms are too small to be told from 0
         lost = LOST * (first.size - start + second.negative.size) if epsilon <= float(first.loss[-1]) - least else 0.0
         lower = value * (1.0 - error) - both * (doubt + moved) - lost
-        if epsilon < float(first.loss[-1] - second.negative[-1]) * (1.0 + 8.0 * U) + 1e-9:
-            lost += second.lost
         return cls(max(lower, 0.0), value * (1.0 + error) + both * doubt + lost, value, slope)
 
 
@@ -82,13 +80,10 @@ def _block(first: Listed, second: Excess, epsilon: float) -> tuple[float, float,
     beyond = first.loss - epsilon
     size = np.abs(beyond)
     beyond += 3.0 * U * size  # upward by more than the rounding
-    place = second.places(beyond)
-    short = np.expm1(np.minimum(second.negative[place] - beyond, 0.0))
-    weight = first.mass * second.weight[place]
-    terms = first.mass * second.height[place] - weight * short
-    weight += weight * short
+    height, weight, own = second.at(beyond)
+    terms, weight = first.mass * height, first.mass * weight
     # from the upper ends of losses to the lower ones: e^s - 1 <= s (e^most - 1) / most for all s up to most
-    spread = first.spread + second.spread[place] + 8.0 * U * size
+    spread = first.spread + own + 8.0 * U * size
     most = float((first.spread + 8.0 * U * size).max()) + second.widest
     moved = sum_of(weight * spread) * (math.expm1(most) / most if most > 0.0 else 1.0)
     return sum_of(terms), sum_of(weight), sum_of(terms * first.error), moved
@@ -208,19 +203,10 @@ class EnumeratedCurve:
         return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
 
     def _crossing(self, finite: float) -> float:
-        """The same guess, good to a millionth of the largest loss where sums of all outcomes are not at hand."""
+        """The same guess, good to a millionth of the largest loss."""
         largest = self._halves.largest
-        if self._whole is not None:
-            return min(max(self._whole.crossing(finite), 0.0), largest)
         near = _NEAR * largest
         return increasing_root(lambda at: math.log(finite / max(self.about(at), 1e-320)), 0.0, largest, near)
-
-    @cached_property
-    def _whole(self) -> Excess | None:
-        """Of all outcomes, where these are one list, and near enough to the largest."""
-        first, second = self._halves.first, self._halves.second
-        whole = Excess.of(first) if second.ranks.size == 1 else None
-        return whole if whole is not None and whole.ranks.size == first.size else None
 
     @cached_property
     def _rough(self) -> Listed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Self, final
 
 import numpy as np
@@ -109,8 +110,6 @@ class Excess:
         The largest of these distances.
     error : float
         Bound on the relative error of ``H_k`` and ``W_k``, that of masses and of one exponential included.
-    lost : float
-        Bound on the mass of losses too far below the largest for ``W_k``, below the last: they add to ``h(y)`` there.
     ranks : ndarray, shape (n,)
         0, 1, 2, ...
     """
@@ -121,33 +120,45 @@ class Excess:
     spread: Array
     widest: float
     error: float
-    lost: float
     ranks: Array
 
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Of the outcomes of a list."""
-        start = int(np.searchsorted(listed.loss, listed.loss[-1] - _WIDEST))
-        lost = float(listed.mass[:start].sum()) * (1.0 + listed.most) * 1.01 + LOST * start
-        columns = (one[start:] for one in (listed.loss, listed.mass, listed.spread))
+        columns = listed.loss, listed.mass, listed.spread
         loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in columns)
-        below = loss[0] - loss
-        scaled, back = mass * np.exp(below), np.exp(-below)
-        weight = back * _cumulated(scaled)
+        both = np.stack((mass, mass * spread))
+        starts = np.flatnonzero(np.diff(np.floor((loss[0] - loss) / _WIDEST), prepend=-1.0))
+        for start, stop in pairwise((*starts.tolist(), loss.size)):
+            below = loss[start] - loss[start:stop]
+            before = both[:, start - 1] * math.exp(loss[start] - loss[start - 1]) if start else (0.0, 0.0)
+            for row, carried in zip(both[:, start:stop], before, strict=True):
+                row[:] = np.exp(-below) * (carried + _cumulated(row * np.exp(below)))
+        weight, moved = both
         height = np.append(0.0, _cumulated(weight[:-1] * -np.expm1(np.diff(loss))))
-        moved = back * _cumulated(scaled * spread)
         widest = 1.01 * float(spread.max())
         mean = np.full(loss.size, widest)
         mean = np.minimum(mean, np.divide(1.01 * moved, weight, out=mean.copy(), where=weight > 0.0))
-        rounded = 4.0 * ELEMENTARY + 2.0 * U * float(below[-1]) + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
+        reach = min(float(loss[0] - loss[-1]), _WIDEST)
+        rounded = 4.0 * ELEMENTARY + 2.0 * U * reach + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
+        if starts.size > 1:  # what is carried on is rounded again: by an exponential, of at least e^-746
+            rounded = starts.size * (rounded + ELEMENTARY + 750.0 * U)
         error = 1.01 * rounded * (1.0 + listed.most) + listed.most
-        return cls(-loss, height, weight, mean, widest, error, lost, np.arange(float(loss.size)))
+        return cls(-loss, height, weight, mean, widest, error, np.arange(float(loss.size)))
 
-    def crossing(self, value: float) -> float:
-        """About the y of ``h(y) = value``."""
-        k = max(int(np.searchsorted(self.height, value)) - 1, 0)
-        share = min((value - float(self.height[k])) / max(float(self.weight[k]), 1e-300), 1.0 - U)
-        return math.log1p(-share) - float(self.negative[k])
+    def crossings(self, values: Array) -> tuple[Array, Array]:
+        """About the y of ``h(y) = value``, for values of at least 0, and about ``-h'`` there."""
+        k = np.maximum(np.searchsorted(self.height, values) - 1, 0)
+        share = np.minimum((values - self.height[k]) / np.maximum(self.weight[k], 1e-300), 1.0 - U)
+        return np.log1p(-share) - self.negative[k], self.weight[k] * (1.0 - share)
+
+    def at(self, beyond: Array) -> tuple[Array, Array, Array]:
+        """``h(y)``, ``-h'(y)`` and the spread, for numbers -y, best in rising order."""
+        place = self.places(beyond)
+        short = np.expm1(np.minimum(self.negative[place] - beyond, 0.0))
+        weight = self.weight[place]
+        fall = weight * short
+        return self.height[place] - fall, weight + fall, self.spread[place]
 
     def places(self, beyond: Array) -> Places:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.
