@@ -22,7 +22,7 @@ from hockeystick.laws.base import Array, Pair, least_infinite
 from hockeystick.numerics.rounding import downs, gamma, ups
 
 _MOST_ATOMS = 1 << 22  # of one step
-_WIDEST = 1e6  # nats from its least loss to its largest, which are gone through by pieces
+_WIDEST = 1e7  # nats from its least loss to its largest, which are gone through by pieces
 
 
 @final
