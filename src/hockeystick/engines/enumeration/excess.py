@@ -166,7 +166,9 @@ class Excess:
         Interpolation walks along both lists and is nearly always right; what is not, as comparisons tell, is searched.
         """
         last = self.negative.size - 1
-        found = np.interp(beyond, self.negative, self.ranks).astype(np.intp)
+        with np.errstate(over="ignore", invalid="ignore"):  # between losses whose distance is below the normal range
+            along = np.interp(beyond, self.negative, self.ranks)
+        found = np.fmax(np.fmin(along, last), 0.0).astype(np.intp)
         after = self.negative[np.minimum(found + 1, last)]
         wrong = np.flatnonzero((self.negative[found] > beyond) | ((after <= beyond) & (found < last)))
         found[wrong] = np.maximum(np.searchsorted(self.negative, beyond[wrong], side="right") - 1, 0)

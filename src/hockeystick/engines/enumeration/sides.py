@@ -49,8 +49,8 @@ class OutcomeSides:
 
     @classmethod
     def of_step(cls, pair: Pair) -> Self | None:
-        """Those of one step; None where its atoms are not known, or too many."""
-        atoms = pair.atoms
+        """Those of one step; None where its atoms are not known, or too many, and where a curve is given of it."""
+        atoms = pair.atoms if pair.curve is None else None
         if atoms is None or atoms.dropped > 0.0 or not 0 < atoms.size <= _MOST_ATOMS:
             return None
         if not float(atoms.loss[-1] - atoms.loss[0]) <= _WIDEST or not np.isfinite(atoms.loss_error).all():
