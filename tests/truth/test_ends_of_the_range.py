@@ -122,7 +122,7 @@ STEEP = hs.DiscretePair(
     ("run", "quantity", "value"),
     [
         (STEEP * 3 + hs.Staircase(3.688783471304015e-08, 0.5), "epsilon", 0.9999997982727054),
-        (hs.PermuteAndFlip(1.0) * 1, "delta", 0.3),
+        (hs.ExponentialMechanism(0.1) * 20, "delta", 1.0),
     ],
 )
 def test_a_note_states_the_width_of_the_answer(run: hs.Composition, quantity: str, value: float) -> None:
