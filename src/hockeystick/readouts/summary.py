@@ -252,5 +252,5 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     low = max(found * (1.0 - 32.0 * U) - 4.0 * U, 0.0)
     method = f"regret of Gaussian DP above {curve.accountant.name}"
     if ask.certified:
-        return Bound(min(low, most), most, method)
+        return from_sides(low, most, method)
     return Estimate(most, most - low, method)
