@@ -192,6 +192,12 @@ def test_the_bound_of_a_group_is_finite_wherever_losses_are(scale: float, size: 
     assert nothing.sides == (0.0, 0.0)  # a delta of 1 asks for nothing
 
 
+def test_an_accountant_that_knows_no_largest_loss_bounds_a_group() -> None:
+    run = hs.Gaussian(2.0).poisson(0.1) * 10
+    found = hs.account(run, accountant=hs.accountants.Contour()).group_epsilon(1e-5, size=2)
+    assert found.lower <= hs.account(run).group_epsilon(1e-5, size=2).upper <= 1.01 * float(found.upper)
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 0.5])
 def test_the_bound_of_a_group_is_found_where_losses_are_a_few_of_the_least_numbers(delta: float) -> None:
     """A sample of two equal datasets: what is rounded of its loss is all there is to halve."""

@@ -15,13 +15,14 @@ Cost: some forty answers of the curve. Where a pair is proved for groups, `Step.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Protocol
 
 from numpy.typing import ArrayLike
 
 from hockeystick.bound import Bound, Estimate, from_sides
-from hockeystick.errors import UnknownPairError, check_count, check_probability, public_door
+from hockeystick.errors import PrecisionError, UnknownPairError, check_count, check_probability, public_door
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.together import Curve
 
@@ -89,7 +90,9 @@ def _least(curve: _Answering, level: float, size: int) -> float:
         growth = (size - 1) * epsilon + math.log(math.expm1(-size * epsilon) / math.expm1(-epsilon))
         return math.log(found) + growth + _SLACK <= math.log(level)
 
-    largest = float(curve.epsilon(0.0).sides[1])
+    largest = math.inf
+    with suppress(PrecisionError):  # an accountant that does not know the largest loss
+        largest = float(curve.epsilon(0.0).sides[1])
     low, high = 0.0, min(max(float(curve.epsilon(level / size).sides[1]), 1e-12), largest)
     while high < largest and not serves(high):
         low, high = high, min(1.5 * high, largest)
