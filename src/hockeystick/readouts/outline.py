@@ -232,10 +232,7 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
     to its left: ``h(high) >= d - (c - d) (e^high - e^low) / (e^low - e^before)``, c the delta crossed before, or the
     most that h(0) may be.
 
-    Parameters
-    ----------
-    curve : PrivacyCurve
-        Of an accountant that certifies.
+    The answers of an accountant that estimates make estimates.
     """
     sides = {delta: tuple(float(side) for side in bound.sides) for delta, bound in found.items()}
     inside = [(delta, low, high) for delta, (low, high) in sides.items() if 0.0 < low <= high <= LARGEST_EPSILON]
@@ -255,7 +252,8 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
     points[math.inf] = Value(*(float(side) for side in end.sides))
     several = of_several(curve) or len({id(one) for one in curve.directed.values()}) > 1
     values = dict.fromkeys(curve.directed, tuple(points.values()))
-    return Samples(tuple(points), values, isinstance(end, Bound), several)
+    certified = all(isinstance(answer, Bound) for answer in (end, *found.values()))
+    return Samples(tuple(points), values, certified, several)
 
 
 def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:
