@@ -123,7 +123,8 @@ class _Search:
         if tail is not None and tail.gaussian and first.lower > floor:
             return tail.least, tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
-            return self._above_floor(first)
+            low, high, notes = self._above_floor(first)
+            return low, high if tail is None else min(high, tail.everywhere), notes
         if tail is None or self.limit.upper > 0.0:
             return self._low, math.inf, ("no bound on the tail is known for these pairs: give a floor",)
         if tail.attained:
