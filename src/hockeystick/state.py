@@ -116,7 +116,7 @@ class Saved(ABC):
         body = _checked(cls.kind, dict(data) if isinstance(data, Mapping) else data)
         try:
             return cls._restored(body)
-        except (ValueError, OverflowError, KeyError, TypeError) as error:
+        except (ValueError, ArithmeticError, KeyError, TypeError) as error:
             raise StateError(f"this {cls.kind} state is damaged: {error}") from error
 
 

@@ -192,6 +192,20 @@ def test_the_bound_of_a_group_is_finite_wherever_losses_are(scale: float, size: 
     assert nothing.sides == (0.0, 0.0)  # a delta of 1 asks for nothing
 
 
+def test_a_curve_that_is_certified_at_its_ends_alone_bounds_no_group() -> None:
+    """Of 2,000 Laplace steps the group's largest loss is 10,000; estimates of delta are 0 from 1,860 on."""
+    curve = hs.account(hs.Laplace(1.0) * 2000, accountant=hs.accountants.SaddlePoint())
+    assert curve.epsilon(0.0).certified
+    with pytest.raises(TypeError, match="certified accountant"):
+        curve.group_epsilon(0.0, size=5)
+
+
+def test_an_accountant_that_knows_no_largest_loss_bounds_a_group() -> None:
+    run = hs.Gaussian(2.0).poisson(0.1) * 10
+    found = hs.account(run, accountant=hs.accountants.Contour()).group_epsilon(1e-5, size=2)
+    assert found.lower <= hs.account(run).group_epsilon(1e-5, size=2).upper <= 1.01 * float(found.upper)
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 0.5])
 def test_the_bound_of_a_group_is_found_where_losses_are_a_few_of_the_least_numbers(delta: float) -> None:
     """A sample of two equal datasets: what is rounded of its loss is all there is to halve."""

@@ -131,3 +131,15 @@ def test_lines_of_known_tests_end_at_one() -> None:
     for x, y in KnownTests.of(enclosure(p, q, (0.1, 3.0), (0.01, 4.0))).lines():
         assert np.all(np.diff(x) >= 0.0)
         assert (x[0], x[-1], y[-1]) == (0.0, 1.0, 0.0)
+
+
+def test_the_line_below_a_trade_off_ends_before_its_last_floats() -> None:
+    """Between 1 - 2^-60, where no attack misses, and 1 there is no float64."""
+    loss = 2.0**-60
+    known = (Value(loss, loss), Value(0.0, 0.0), Value(0.0, 0.0))
+    x, y = Samples((0.0, 1.0, math.inf), {"substitute": known}, certified=True).trade_off("substitute").below
+    alpha = 1.0 - 2.0**-53
+    before = int(np.searchsorted(x, alpha)) - 1
+    (a, b), (c, d) = map(Fraction, x[before : before + 2].tolist()), map(Fraction, y[before : before + 2].tolist())
+    drawn = c + (d - c) * (Fraction(alpha) - a) / (b - a)
+    assert drawn <= 1 - Fraction(loss) - Fraction(alpha)

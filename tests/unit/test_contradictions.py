@@ -125,3 +125,15 @@ def test_a_curve_that_rises_is_refused_by_gaussian_dp(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(BoundedCurve, "delta", sometimes)
     refused(lambda: curve.mu(floor=1e-6), "the curve at a smaller epsilon")
+
+
+def test_a_curve_that_rises_is_refused_by_its_trade_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(0.1) * 10)
+    honest = BoundedCurve.delta
+
+    def sometimes(self: BoundedCurve, epsilon: float) -> Bound:
+        return Bound(0.9, 0.95, "a wrong proof") if 0.0 < epsilon < math.inf else honest(self, epsilon)
+
+    monkeypatch.setattr(BoundedCurve, "delta", sometimes)
+    refused(lambda: curve.trade_off(0.1), "trade-off of Certified")
+    refused(lambda: curve.trade_off([0.0, 0.1], direction="remove"), "trade-off of Certified")

@@ -223,8 +223,8 @@ def test_periods_and_partitions_have_their_own_budgets(ledger: Ledger, monkeypat
     assert ledger.verify() == []
 
 
-@pytest.mark.parametrize("period", ["26", "2026-01", "2026/", "", " 2026", "next"])
-def test_a_period_that_is_none_is_refused_rather_than_empty(ledger: Ledger, period: str) -> None:
+@pytest.mark.parametrize("period", ["26", "2026-01", "2026/", "", " 2026", "next", 2026])
+def test_a_period_that_is_none_is_refused_rather_than_empty(ledger: Ledger, period: Any) -> None:
     ledger.add_dataset(DataSet("yearly", STRICT, period="year"))
     ledger.spend("yearly", STEP, why="this year")
     with pytest.raises(LedgerError, match=r"has a budget for each year, such as '2[0-9]{3}'; got the period"):
@@ -301,8 +301,13 @@ BAD: list[tuple[type[Exception], Callable[[Ledger], Any]]] = [
     (LedgerError, lambda book: book.add_dataset(DataSet("census", STRICT))),
     (LedgerError, lambda book: book.settle("census", 0, action="commit", why="x")),
     (LedgerError, lambda book: book.settle("census", 99, action="commit", why="x")),
+    (LedgerError, lambda book: book.settle("census", 10**30, action="commit", why="x")),
+    (LedgerError, lambda book: book.correct("census", 2**63, why="x")),
     (LedgerError, lambda book: book.correct("census", 0, why="x")),
     (LedgerError, lambda book: book.total("census", period="2026")),
+    (TypeError, lambda book: book.add_dataset("census")),  # type: ignore[arg-type]
+    (TypeError, lambda book: book.spend("census", STEP, why="x", partition=0)),  # type: ignore[arg-type]
+    (TypeError, lambda book: book.total("census", partition=None)),  # type: ignore[arg-type]
     (LedgerError, lambda book: book.verify("nobody")),
     (ValueError, lambda book: book.settle("census", 1, action="undo", why="x")),
     (ValueError, lambda book: book.spend("census", STEP, why="")),
@@ -429,3 +434,17 @@ def test_a_step_that_this_version_does_not_know_is_named(tmp_path: Path) -> None
     assert "'/' cannot be recomputed: a step in the ledger cannot be read: 'Laplacian' is not a step" in finding.what
     with pytest.raises(LedgerError, match="'Laplacian' is not a step that this version knows"):
         book.total("census")
+
+
+@pytest.mark.parametrize("curve", [3, None, "ab", (1, 2), ((1.0,),), ((1.0, 1e-5, 2.0),), ((1.0, 1e-5), None), ("ab",)])
+def test_a_curve_that_is_none_is_refused_in_words(curve: Any) -> None:
+    with pytest.raises(TypeError, match=r"curve must|epsilon must"):
+        Budget(curve=curve)
+
+
+def test_budgets_hold_floats_whatever_they_were_given_as() -> None:
+    """What is printed of a budget is what is kept: 0.1 in 32 bits is more than 0.1."""
+    assert str(Budget(epsilon=np.float32(0.1), delta=1e-6)) == "(0.10000000149011612, 1e-6)-DP"  # type: ignore[arg-type]
+    points: Any = np.array([[1.0, 1e-5], [2.0, 0.0]])
+    assert Budget(curve=points) == Budget(curve=((1.0, 1e-5), (2.0, 0.0)))
+    assert Budget(mu=Fraction(1, 2), floor=Fraction(1, 4)).document() == {"mu": 0.5, "floor": 0.25}  # type: ignore[arg-type]

@@ -398,6 +398,27 @@ def test_a_tolerance_that_no_lattice_has_is_answered() -> None:
     assert_agree(odometer.epsilon(), hs.account(hs.Laplace(1.0) * 7, "remove").epsilon(1e-5))
 
 
+@pytest.mark.parametrize("tolerance", [5e-324, 1e-320, 1e200, 1e308])
+def test_any_tolerance_is_answered(tolerance: float) -> None:
+    odometer = hs.Odometer(1e-5, "remove", tolerance=tolerance)
+    odometer.step(hs.Gaussian(2.0).poisson(0.1), count=10)
+    assert_agree(odometer.epsilon(), hs.account(odometer.composition, "remove").epsilon(1e-5))
+    assert hs.Odometer.from_json(odometer.to_json()).epsilon().sides == odometer.epsilon().sides
+
+
+@pytest.mark.parametrize(("selected", "known"), [(2, False), (6, True)])
+def test_rounds_of_several_selected_steps_are_followed(selected: int, known: bool) -> None:
+    step = hs.Gaussian(4.0).random_allocation(steps=6, selected=selected)
+    odometer = hs.Odometer(1e-5)
+    odometer.step(step)
+    odometer.epsilon()
+    odometer.step(step, count=2)
+    bound = odometer.epsilon()
+    assert_agree(bound, hs.account(step * 3).epsilon(1e-5))
+    assert (bound.lower > 0.0) == known
+    assert hs.Odometer.from_json(odometer.to_json()).epsilon().sides == bound.sides
+
+
 SIDES_AND_DIRECTIONS = [(RunningComposition, name, call) for name in ("register", "add") for call in range(4)]
 
 

@@ -112,6 +112,7 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
     ("RenyiFilter", {"spent": [["0x1p0"] * 4]}),
     ("GaussianDPFilter", {"spent": [[["-1/2", 1]], []]}),
     ("GaussianDPFilter", {"spent": [[["1/2", 0]], []]}),
+    ("GaussianDPFilter", {"spent": [[["1/0", 1]], []]}),
     ("GaussianDPFilter", {"spent": [[["1/2", 1]]]}),
     ("GaussianDPFilter", {"settings": {"mu": "-0x1p0", "adjacency": "add"}}),
 ]

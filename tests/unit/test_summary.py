@@ -148,6 +148,17 @@ def test_a_higher_floor_never_needs_a_larger_mu() -> None:
     assert lower[2] <= upper[1]
 
 
+@pytest.mark.parametrize(
+    "run", [hs.ApproximateDP(700.0) * 2, hs.Laplace(1e-3) * 1, hs.Gaussian(0.02).poisson(0.9) * 1], ids=str
+)
+def test_what_holds_without_a_floor_holds_above_one(run: hs.Composition) -> None:
+    """Losses of more than 600 nats are not followed to where delta falls to the floor."""
+    curve = hs.account(run)
+    above = curve.mu(floor=1e-9)
+    assert float(above.sides[0]) <= float(curve.mu().sides[1]) < math.inf
+    assert float(above.sides[1]) <= float(curve.mu().sides[1])
+
+
 def test_a_curve_that_steps_below_the_floor_between_two_floats_has_a_mu() -> None:
     rate = Fraction(7194321684377951, 18014398509481984)  # its bracket ends at its largest loss
     step = hs.ShuffledReports(((rate, 1 - rate), (1 - rate, rate)), people=3)

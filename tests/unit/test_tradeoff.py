@@ -290,6 +290,13 @@ def test_advantage_is_the_total_variation() -> None:
     assert mpf(float(bound.lower)) <= 2 * ncdf(mpf("0.5")) - 1 <= mpf(float(bound.upper))
 
 
+def test_crossings_of_an_estimate_are_no_certified_picture() -> None:
+    """What is answered at infinite epsilon is certified whoever is asked."""
+    curve = hs.account(hs.Laplace(1.0) * 5, accountant=hs.accountants.SaddlePoint())
+    assert curve.delta(math.inf).certified
+    assert not crossed(curve, crossings(curve, (), needed=(1e-3, 1e-2))).certified
+
+
 def test_estimates_stay_estimates() -> None:
     curve = hs.account(hs.Gaussian(1.0).poisson(0.01) * 1000, accountant=hs.accountants.SaddlePoint())
     assert isinstance(curve.true_positive_rate(0.01), hs.Estimate)

@@ -52,7 +52,7 @@ class Desk:
 
         A release about the whole data concerns the records of every partition.
         """
-        if partition:
+        if partition != "":
             check_text("partition", partition, most=200)
             if known.adjacency == "substitute":
                 raise LedgerError(
@@ -89,6 +89,8 @@ class Desk:
 
     def open(self, dataset: DataSet, why: str) -> Entry:
         """Add a data set."""
+        if not isinstance(dataset, DataSet):
+            raise TypeError(f"a data set is opened by a DataSet, with its budget, got {dataset!r}")
         if self.rows.head(dataset.name) is not None:
             raise LedgerError(f"there is a data set {dataset.name!r} already")
         return self._write(dataset.name, None, "open", why, details=dataset.document())
@@ -192,7 +194,7 @@ def _stated(known: DataSet, period: str) -> str:
         raise LedgerError(f"the data set {known.name!r} has one budget for all time: ask without a period")
     try:
         named = datetime.strptime(period, form := PERIODS[known.period]).strftime(form) == period
-    except ValueError:
+    except (ValueError, TypeError):
         named = False
     if not named:
         raise LedgerError(

@@ -30,7 +30,10 @@ from hockeystick.errors import (
     check_inside,
     check_positive,
     check_probability,
+    check_sequence,
     public_door,
+    set_fields,
+    shown,
 )
 from hockeystick.filters import Filter, GaussianDPFilter, RenyiFilter
 from hockeystick.mechanisms import ApproximateDP, GaussianDP
@@ -69,21 +72,20 @@ class Budget:
     curve: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        given = [self.epsilon is not None or self.delta is not None, self.mu is not None, bool(self.curve)]
+        curve = tuple(_point(one) for one in check_sequence("curve", self.curve))
+        given = [self.epsilon is not None or self.delta is not None, self.mu is not None, bool(curve)]
         if sum(given) != 1:
             raise TypeError("a budget is epsilon and delta, or mu, or a curve: give one of them")
+        set_fields(self, floor=check_probability("floor", self.floor), curve=curve)
         if self.mu is not None:
-            check_positive("mu", self.mu)
+            set_fields(self, mu=check_positive("mu", self.mu))
         elif self.floor:
             raise TypeError("floor belongs to a budget of mu")
-        check_probability("floor", self.floor)
-        if self.mu is None:
-            if not self.curve and (self.epsilon is None or self.delta is None):
+        elif not curve:
+            if self.epsilon is None or self.delta is None:
                 raise TypeError("epsilon and delta go together: give both")
-            for epsilon, delta in self.points:
-                check_positive("epsilon", epsilon)
-                if check_probability("delta", delta):
-                    check_inside("delta", delta)
+            epsilon, delta = _point((self.epsilon, self.delta))
+            set_fields(self, epsilon=epsilon, delta=delta)
 
     @property
     def points(self) -> tuple[tuple[float, float], ...]:
@@ -103,8 +105,8 @@ class Budget:
     def document(self) -> dict[str, Any]:
         """Plain data that `Budget.read` reads."""
         if self.mu is not None:
-            return {"mu": float(self.mu), "floor": float(self.floor)}
-        return {"curve": [[float(epsilon), float(delta)] for epsilon, delta in self.points]}
+            return {"mu": self.mu, "floor": self.floor}
+        return {"curve": [list(point) for point in self.points]}
 
     @staticmethod
     def read(document: Mapping[str, Any]) -> Budget:
@@ -113,6 +115,15 @@ class Budget:
             return Budget(mu=document["mu"], floor=document["floor"])
         points = tuple((epsilon, delta) for epsilon, delta in document["curve"])
         return Budget(epsilon=points[0][0], delta=points[0][1]) if len(points) == 1 else Budget(curve=points)
+
+
+def _point(given: object) -> tuple[float, float]:
+    """An epsilon, and the delta allowed there."""
+    both = tuple(check_sequence("curve", given))
+    if len(both) != 2:
+        raise TypeError(f"curve must hold pairs of an epsilon and the delta allowed there, got {shown(given)}")
+    epsilon, delta = check_positive("epsilon", both[0]), check_probability("delta", both[1])
+    return epsilon, check_inside("delta", delta) if delta else 0.0
 
 
 @final

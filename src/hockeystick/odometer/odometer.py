@@ -26,7 +26,7 @@ from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.engines.reach import check_reach
 from hockeystick.errors import check_count, check_inside, check_positive, check_probability, public_door
-from hockeystick.laws.base import Pair
+from hockeystick.laws.base import Pair, Parts
 from hockeystick.odometer.products import decode_progress, encode_progress
 from hockeystick.odometer.steps import decode_step, encode_step
 from hockeystick.state import Saved, StateError, decode_float, encode_float, field
@@ -79,7 +79,7 @@ class Odometer(Saved):
             name: LiveDirection(self._delta, self._tolerance, self._points) for name in names
         }
         self._counts: dict[Step, int] = {}
-        self._pairs: dict[Step, dict[Direction, Pair]] = {}
+        self._pairs: dict[Step, dict[Direction, Parts]] = {}
         self._attained = True  # every dominating pair is attained by datasets
         self._bounded = True  # every loss is at most a finite number
 
@@ -150,39 +150,42 @@ class Odometer(Saved):
         known = [(step, own, self._pairs_of(step, whole)) for step, own in run]
         for step, own, pairs in known:
             self._count(step, own, pairs)
-            for direction, pair in pairs.items():
-                self._directions[direction].add(pair, own)
+            for direction, parts in pairs.items():
+                for pair, times in parts:
+                    self._directions[direction].add(pair, own * times)
 
-    def _pairs_of(self, step: Step, steps: int) -> dict[Direction, Pair]:
+    def _pairs_of(self, step: Step, steps: int) -> dict[Direction, Parts]:
         """The pairs of a step, one of so many: what cannot be followed is refused here, before anything is recorded."""
-        pairs = self._pairs.get(step) or {direction: step.pair(direction) for direction in self._directions}
-        for pair in pairs.values():
-            check_reach(((pair, steps),))
+        pairs = self._pairs.get(step) or {direction: step.same_pairs(direction) for direction in self._directions}
+        for parts in pairs.values():
+            check_reach(tuple((pair, steps * times) for pair, times in parts))
         if step not in self._pairs:
             encode_step(step)  # and what cannot be saved
         return pairs
 
-    def _count(self, step: Step, count: int, pairs: dict[Direction, Pair]) -> None:
+    def _count(self, step: Step, count: int, pairs: dict[Direction, Parts]) -> None:
         if step not in self._pairs:
             self._attained = self._attained and all(step.attained(direction) is None for direction in self._directions)
             self._bounded = self._bounded and all(
-                pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0 for pair in pairs.values()
+                pair.loss_bounds[1] < math.inf and pair.mass_at_infinity == 0.0
+                for parts in pairs.values()
+                for pair, _ in parts
             )
             self._pairs[step] = pairs
         self._counts[step] = self._counts.get(step, 0) + count
 
     def _live(self, direction: Direction) -> LiveDirection:
         """The composition of a direction: of all steps, also where recording one of them was interrupted."""
-        live = self._directions[direction]
-        if live.steps != self.steps:
-            live.restore(self._counts_of(direction), None, guess=live.guess, refined_at=live.refined_at)
+        live, counts = self._directions[direction], self._counts_of(direction)
+        if live.counts != counts:
+            live.restore(counts, None, guess=live.guess, refined_at=live.refined_at)
         return live
 
     def _counts_of(self, direction: Direction) -> dict[Pair, int]:
         counts: dict[Pair, int] = {}
         for step, count in self._counts.items():
-            pair = self._pairs[step][direction]
-            counts[pair] = counts.get(pair, 0) + count
+            for pair, times in self._pairs[step][direction]:
+                counts[pair] = counts.get(pair, 0) + count * times
         return counts
 
     @public_door

@@ -26,8 +26,8 @@ def encode_step(step: Step) -> dict[str, Any]:
     """
     if type(step).__name__ not in _CLASSES or _CLASSES[type(step).__name__] is not type(step):
         raise TypeError(
-            f"an odometer takes the mechanisms and sampling schemes of hockeystick, got {type(step).__name__}: it could"
-            " not be read back from a saved state; account such a run as a whole, by hockeystick.account"
+            "odometers and ledgers take the mechanisms and sampling schemes of hockeystick, got"
+            f" {type(step).__name__}: it could not be read back; account such a run as a whole, by hockeystick.account"
         )
     fields = {field.name: _encode(getattr(step, field.name)) for field in dataclasses.fields(step)}  # type: ignore[arg-type]  # all are dataclasses
     return {"type": type(step).__name__, **fields}
@@ -73,8 +73,8 @@ def _encode(value: Any) -> Any:
             return [_encode(entry) for entry in value]
         case _:
             raise TypeError(
-                f"a parameter {value!r} of type {type(value).__name__} cannot be saved, so that an odometer does"
-                " not take it: account such a run as a whole, by hockeystick.account"
+                f"a parameter {value!r} of type {type(value).__name__} cannot be saved, so that odometers and ledgers"
+                " do not take it: account such a run as a whole, by hockeystick.account"
             )
 
 

@@ -15,13 +15,14 @@ Cost: some forty answers of the curve. Where a pair is proved for groups, `Step.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from typing import Protocol
 
 from numpy.typing import ArrayLike
 
 from hockeystick.bound import Bound, Estimate, from_sides
-from hockeystick.errors import UnknownPairError, check_count, check_probability, public_door
+from hockeystick.errors import PrecisionError, UnknownPairError, check_count, check_probability, public_door
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.together import Curve
 
@@ -64,9 +65,7 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
         Where the curve is that of a stated number of records, and neighbours have another number.
     """
     level, members = check_probability("delta", delta), check_count("size", size)
-    one = curve.epsilon(level)
-    if not isinstance(one, Bound):
-        raise TypeError("the epsilon of a group needs a certified accountant: this curve is an estimate")
+    one = _certified(curve.epsilon(level))
     if members == 1 or level == 1.0:
         return one
     if curve.adjacency != "substitute" and any(step.of_stated_population for step, _ in curve.composition.steps):
@@ -79,17 +78,26 @@ def group_epsilon(curve: _Answering, delta: float, *, size: int) -> Bound:
     return from_sides(float(one.lower), upper, f"group of {members}, {one.method}", notes=(*one.notes, _NOTE))
 
 
+def _certified(found: Bound | Estimate) -> Bound:
+    """An answer; estimates, between answers at the ends of the range that are certified whoever gives them, refused."""
+    if not isinstance(found, Bound):
+        raise TypeError("the epsilon of a group needs a certified accountant: this curve is an estimate")
+    return found
+
+
 def _least(curve: _Answering, level: float, size: int) -> float:
     """About the least epsilon of one record that serves, itself proved to serve: the largest loss always does."""
 
     def serves(epsilon: float) -> bool:
-        found = float(curve.delta(epsilon).sides[1])
+        found = float(_certified(curve.delta(epsilon)).upper)
         if found == 0.0 or level == 0.0:
             return found == 0.0
         growth = (size - 1) * epsilon + math.log(math.expm1(-size * epsilon) / math.expm1(-epsilon))
         return math.log(found) + growth + _SLACK <= math.log(level)
 
-    largest = float(curve.epsilon(0.0).sides[1])
+    largest = math.inf
+    with suppress(PrecisionError):  # an accountant that does not know the largest loss
+        largest = float(_certified(curve.epsilon(0.0)).upper)
     low, high = 0.0, min(max(float(curve.epsilon(level / size).sides[1]), 1e-12), largest)
     while high < largest and not serves(high):
         low, high = high, min(1.5 * high, largest)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hockeystick.curve import PrivacyCurve
 
 Array = NDArray[np.float64]
+Line = tuple[Array, Array]
 
 LARGEST_EPSILON = 690.0
 """Nats: e^epsilon and its products stay finite."""
@@ -53,8 +54,8 @@ _OUTWARD = 1e-12  # of 1, epsilon and ln delta: far above the rounding of the fe
 class Lines:
     """Vertices of the broken line below a curve and of that above it; straight between them on the picture's axes."""
 
-    below: tuple[Array, Array]
-    above: tuple[Array, Array]
+    below: Line
+    above: Line
 
 
 @final
@@ -139,11 +140,10 @@ class Samples:
         sides = (enclosure.forward, enclosure.backward)
         points = ((np.exp(side.epsilon), side.upper) for side in sides)
         corners = ((side.a, side.lower) for side in enclosure.corners())
-        below = _conjugate(*points)
         above = smallest(KnownTests.of(enclosure).lines()) if self.several else _conjugate(*corners)
         floor = sides[0].floor  # of the mass at infinite loss: what is found without a false alarm
         start = np.minimum(above[1] + _OUTWARD, 1.0 - max(floor - _OUTWARD, 0.0))
-        return Lines((below[0], np.maximum(below[1] - _OUTWARD, 0.0)), (above[0], start))
+        return Lines(_conjugate(*points, shift=-_OUTWARD), (above[0], start))
 
     def _filled(self, direction: str) -> Enclosure:
         enclosure = self.enclosure(direction)
@@ -232,10 +232,7 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
     to its left: ``h(high) >= d - (c - d) (e^high - e^low) / (e^low - e^before)``, c the delta crossed before, or the
     most that h(0) may be.
 
-    Parameters
-    ----------
-    curve : PrivacyCurve
-        Of an accountant that certifies.
+    The answers of an accountant that estimates make estimates.
     """
     sides = {delta: tuple(float(side) for side in bound.sides) for delta, bound in found.items()}
     inside = [(delta, low, high) for delta, (low, high) in sides.items() if 0.0 < low <= high <= LARGEST_EPSILON]
@@ -255,7 +252,8 @@ def crossed(curve: PrivacyCurve, found: Mapping[float, Bound | Estimate]) -> Sam
     points[math.inf] = Value(*(float(side) for side in end.sides))
     several = of_several(curve) or len({id(one) for one in curve.directed.values()}) > 1
     values = dict.fromkeys(curve.directed, tuple(points.values()))
-    return Samples(tuple(points), values, isinstance(end, Bound), several)
+    certified = all(isinstance(answer, Bound) for answer in (end, *found.values()))
+    return Samples(tuple(points), values, certified, several)
 
 
 def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) -> dict[float, float]:
@@ -286,7 +284,7 @@ def _apart(side: Side, corners: Corners, end: float, least: float, seen: float) 
     return cuts
 
 
-def _along_tangents(epsilon: Array, delta: Array) -> tuple[Array, Array]:
+def _along_tangents(epsilon: Array, delta: Array) -> Line:
     """Above the chords of delta in e^epsilon: along their tangents at both ends, on a logarithmic scale."""
     width = np.diff(epsilon)
     fall, height = delta[:-1] - delta[1:], np.log(delta)
@@ -301,7 +299,7 @@ def _along_tangents(epsilon: Array, delta: Array) -> tuple[Array, Array]:
     return x, np.exp(y)
 
 
-def _falling_to(epsilon: Array, delta: Array, least: float) -> tuple[Array, Array]:
+def _falling_to(epsilon: Array, delta: Array, least: float) -> Line:
     """The broken line in e^epsilon as far as it is above ``least``, which is met where it is in truth."""
     count = int(np.searchsorted(-delta, -least))  # delta falls
     if count == 0:
@@ -314,7 +312,7 @@ def _falling_to(epsilon: Array, delta: Array, least: float) -> tuple[Array, Arra
     return np.append(epsilon[:count], end), np.append(delta[:count], least)
 
 
-def _cropped(epsilon: Array, delta: Array, least: float) -> tuple[Array, Array]:
+def _cropped(epsilon: Array, delta: Array, least: float) -> Line:
     """A line that is straight on a logarithmic scale, as far as it is above ``least``."""
     count = int(np.searchsorted(-delta, -least))
     if count in {0, delta.size}:
@@ -324,13 +322,13 @@ def _cropped(epsilon: Array, delta: Array, least: float) -> tuple[Array, Array]:
     return np.append(epsilon[:count], end), np.append(delta[:count], least)
 
 
-def _conjugate(forward: tuple[Array, Array], backward: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Vertices of ``max over points (a, h) of 1 - h - a alpha``, and of 0, for alpha in [0, 1].
+def _conjugate(forward: Line, backward: Line, *, shift: float = 0.0) -> Line:
+    """Vertices of ``max over points (a, h) of 1 - h - a alpha + shift``, and of 0, for alpha in [0, 1].
 
     A point (b, h) of the opposite curve is the point (1/b, 1 - (1 - h)/b) of this one.
     """
     slopes = np.concatenate((forward[0], 1.0 / backward[0], [0.0]))
-    heights = np.concatenate((1.0 - forward[1], (1.0 - backward[1]) / backward[0], [0.0]))
+    heights = np.concatenate((1.0 - forward[1] + shift, (1.0 - backward[1]) / backward[0] + shift, [0.0]))
     order = np.lexsort((-heights, -slopes))  # the steepest line is the largest at alpha = 0, if any is
     kept: list[tuple[float, float, float]] = []  # slope, height, and from which alpha on the line is the largest
     for slope, height in zip(slopes[order].tolist(), heights[order].tolist(), strict=True):

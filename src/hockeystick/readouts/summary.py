@@ -123,7 +123,8 @@ class _Search:
         if tail is not None and tail.gaussian and first.lower > floor:
             return tail.least, tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
-            return self._above_floor(first)
+            low, high, notes = self._above_floor(first)
+            return low, high if tail is None else min(high, tail.everywhere), notes
         if tail is None or self.limit.upper > 0.0:
             return self._low, math.inf, ("no bound on the tail is known for these pairs: give a floor",)
         if tail.attained:
@@ -252,5 +253,5 @@ def regret(curve: Curve, mu: float, *, tolerance: float = 1e-2) -> Bound | Estim
     low = max(found * (1.0 - 32.0 * U) - 4.0 * U, 0.0)
     method = f"regret of Gaussian DP above {curve.accountant.name}"
     if ask.certified:
-        return Bound(min(low, most), most, method)
+        return from_sides(low, most, method)
     return Estimate(most, most - low, method)

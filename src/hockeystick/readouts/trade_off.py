@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
-from hockeystick.bound import Bound, Estimate
+from hockeystick.bound import Bound, Estimate, from_sides
 from hockeystick.errors import check_choice, check_positive, check_probabilities, public_door
 from hockeystick.readouts.directions import OPPOSITE, Asked
 from hockeystick.readouts.envelope import Enclosure, Value, worst
@@ -116,9 +116,10 @@ def trade_off(
     method = f"trade-off of {curve.accountant.name}"
 
     def gathered(values: list[Value]) -> Bound | Estimate:
-        lower = np.array([value.lower for value in values], dtype=np.float64).reshape(alphas.shape)
+        if ask.certified:
+            values = [Value(*map(float, from_sides(value.lower, value.upper, method).sides)) for value in values]
         upper = np.array([value.upper for value in values], dtype=np.float64).reshape(alphas.shape)
-        lower = np.minimum(lower, upper)
+        lower = np.minimum(np.array([value.lower for value in values]).reshape(alphas.shape), upper)
         if ask.certified:
             return Bound(lower, upper, method, notes)
         return Estimate(0.5 * (lower + upper), upper - lower, method, notes)

@@ -38,6 +38,7 @@ _REFINEMENTS = 5
 _SPARE = 10.0  # nats by which the tilt may be off its saddle point
 _LEAST_THETA = 1e-6
 _STEEPEST = 8.0  # tilt times tolerance
+_FINEST, _COARSEST = 1e-100, 1e100  # tolerances beyond are planned for as these
 
 
 @final
@@ -152,7 +153,8 @@ class LiveDirection:
     """
 
     def __init__(self, delta: float, tolerance: float, points: int) -> None:
-        self.delta_target, self.tolerance, self.points = delta, tolerance, points
+        self.delta_target, self.points = delta, points
+        self.tolerance = min(max(tolerance, _FINEST), _COARSEST)
         self.counts: dict[Pair, int] = {}
         self.guess = 0.0
         self._running: _Running | None = None  # replaced as a whole: who saves meanwhile finds products of all steps
