@@ -72,8 +72,6 @@ class _Sum:
         # below the largest loss, also where all terms are too small to be told from 0
         lost = LOST * (first.size - start + second.negative.size) if epsilon <= float(first.loss[-1]) - least else 0.0
         lower = value * (1.0 - error) - both * (doubt + moved) - lost
-        if epsilon < float(first.loss[-1] - second.negative[-1]) * (1.0 + 8.0 * U) + 1e-9:
-            lost += second.lost
         return cls(max(lower, 0.0), value * (1.0 + error) + both * doubt + lost, value, slope)
 
 
@@ -225,10 +223,8 @@ class EnumeratedCurve:
 
     @cached_property
     def _whole(self) -> Excess | None:
-        """Of all outcomes, where these are one list, and near enough to the largest."""
-        first, second = self._halves.first, self._halves.second
-        whole = Excess.of(first) if second.ranks.size == 1 else None
-        return whole if whole is not None and whole.ranks.size == first.size else None
+        """Of all outcomes, where these are one list."""
+        return Excess.of(self._halves.first) if self._halves.second.ranks.size == 1 else None
 
     @cached_property
     def _rough(self) -> Listed:
