@@ -190,6 +190,47 @@ def test_sums_as_wrong_as_their_errors_keep_the_bracket_true(
             assert mpf(float(found.lower)) <= delta_of(truth, epsilon) <= mpf(float(found.upper))
 
 
+@pytest.mark.parametrize("epsilon", [2600.0, 2680.0, 2684.3, 2690.0, 2800.0])
+def test_lists_wider_than_exponentials_carry_over_what_is_above(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """6,000 answers in two halves: losses from -2542 to 2542 nats each, 1.7 apart."""
+    monkeypatch.setattr(sys.modules[EnumeratedCurve.__module__], "_FEW", 0)
+    share, steps = 0.7, 6000
+    curve = EnumeratedCurve((hs.RandomizedResponse(share) * steps).pairs("remove"), (0.0, 0.0))
+    with mpmath.workdps(TRUTH_DIGITS):
+        p, rest = mpf(share), 1 - mpf(share)
+        ways = [mp.binomial(steps, k) for k in range(steps + 1)]
+        outcomes = [(w * p**k * rest ** (steps - k), w * rest**k * p ** (steps - k)) for k, w in enumerate(ways)]
+        found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+        assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
+        assert float(found.width) <= 1e-7 * float(exact)
+
+
+def test_what_is_carried_over_is_as_wrong_as_each_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest mass lies at the end of the first 600 nats, and is in the sums of the third."""
+    lists, bound = sys.modules[Excess.__module__], 1e-3
+    cumulated = lists._cumulated
+    monkeypatch.setattr(lists, "gamma", lambda _: bound)
+    monkeypatch.setattr(lists, "_cumulated", lambda terms: cumulated(terms) * (1.0 + 0.999 * bound))
+    none = np.zeros(4)
+    loss, mass = np.array([-1200.6, -600.5, -599.0, 0.0]), np.array([1e-295, 1e-290, 0.9, 1e-3])
+    found = Excess.of(Listed(loss, none, mass, none))
+    for place, at in enumerate(loss[::-1].tolist()):
+        above = zip(mass.tolist(), loss.tolist(), strict=True)
+        exact = math.fsum(m * math.exp(at - own) for m, own in above if own >= at)
+        assert abs(found.weight[place] - exact) <= found.error * exact
+    assert found.weight[-1] >= exact * (1.0 + 2.9 * bound)
+
+
+def test_noise_far_apart_in_few_steps_is_answered_to_rounding() -> None:
+    curve = hs.account(hs.DiscreteGaussian(0.02).poisson(0.1) * 3)
+    for epsilon in (0.0, 1.0, 700.0, 2000.0):
+        found = curve.delta(epsilon)
+        assert isinstance(found, Bound)
+        assert float(found.width) <= 1e-10 * float(found.upper)
+
+
 def test_places_are_those_of_a_search_where_interpolation_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = Listed.of(outcomes_of_all((hs.RandomizedResponse(0.6) * 40).pairs("remove")))
     second = Excess.of(listed)

@@ -13,7 +13,7 @@ from hockeystick.laws.allocated_plan import plan_sum
 from hockeystick.numerics import lattice_sum
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import fft_error, inverse_real, transform_real
-from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, kernel_bounds
+from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow, kernel_bounds
 
 SPACING = 0.25
 FALLING = [10**6, *(10**4 // (1 + i) for i in range(120))]  # mostly 0: the spectrum of a sum stays large everywhere
@@ -81,6 +81,14 @@ def test_masses_put_back_to_0_count_as_errors(monkeypatch: pytest.MonkeyPatch) -
     low, high = LatticeSum(terms, count, window, reference=k * SPACING).bounds(np.array([k * SPACING]))
     assert Fraction(float(low[0])) <= _truth(EVEN, count, k) <= Fraction(float(high[0]))
     assert float(high[0]) < 1.01 * float(low[0])
+
+
+@pytest.mark.parametrize("k", [10.0, 50.0, 75.0, 90.0, 100.0])
+def test_far_right_of_the_reference_at_a_tilt_above_the_saddle_point_the_bounds_hold(k: float) -> None:
+    """Tilted, nearly all mass lies at the largest sum; no longer tilted it is below the range of float64."""
+    window = SumWindow(theta=10.0, theta_below=9.0, theta_above=11.0, low=0.0, high=7 * 59 * SPACING)
+    low, high = LatticeSum(_terms(EVEN), 7, window, reference=15.0).bounds(np.array([k]))
+    assert low[0] <= _truth(EVEN, 7, round(k / SPACING)) <= high[0]
 
 
 @pytest.mark.parametrize("step", [1e-3, 0.02, 0.4, 3.0])

@@ -6,16 +6,18 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from flint import arb
 
 import hockeystick as hs
-from hockeystick.accountants import Certified, Exact, Moments
+from hockeystick.accountants import Certified, Exact, Lattice, Moments
 from hockeystick.accountants.base import Accountant
 from hockeystick.bound import Bound
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianMixturePair, SubsampledPair
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.numerics.rationals import LOG_RATIO, exact_probabilities, log_ratio
 from tests.random_vectors import Case, exact_delta, random_case, seeded
@@ -206,3 +208,42 @@ def test_the_mass_at_infinity_is_bracketed_relative_to_itself(mass: float, steps
             truth = -mpmath.expm1(steps * mpmath.log1p(-ratio)) if exact < 1 else mpmath.mpf(1)
             assert low <= truth <= high
             assert high - low <= 1e-13 * truth + (steps + 8) * 2.0**-1070  # a few of the smallest numbers a step
+
+
+NEARLY_EQUAL = (
+    Fraction(59954802788394337773188074801463296, 1804738975986208856433453388445583),
+    Fraction(265301, 7986),
+)
+"""Two ratios, increasing, whose logarithms as computed decrease."""
+
+
+@pytest.mark.parametrize("rounding", ["connect-the-dots", "tangents", "algorithm-2", "buckets-up", "buckets-down"])
+def test_outcomes_of_nearly_one_ratio_keep_what_lies_beside_them(rounding: str) -> None:
+    """With a cut at the smaller of the logarithms, the next outcome below is in a cell with the larger ratio."""
+    low, high = NEARLY_EQUAL
+    p = [Fraction(3, 10), Fraction(1, 1000), Fraction(4, 10)]
+    q = [mass / ratio for mass, ratio in zip(p, (low * Fraction(98, 100), low, high), strict=True)]
+    pair = DiscretePair((*p, 1 - sum(p)), (*q, 1 - sum(q)))
+    losses = pair.atoms.loss
+    assert (np.diff(losses) >= 0.0).all()
+    for cut in losses:
+        masses = pair.cells(np.array([cut]))
+        assert np.exp(masses.log_p).sum() == pytest.approx(1.0, rel=1e-14)
+        assert np.exp(masses.log_q).sum() == pytest.approx(1.0, rel=1e-14)
+    run = ((pair, 2),)
+    for epsilon in (1.0, 4.0):
+        exact = Exact().directed(run).delta(epsilon)
+        lattice = Lattice(log_ratio(high.numerator, high.denominator) / 32.0, rounding=rounding)
+        found = lattice.directed(run).delta(epsilon)
+        assert isinstance(exact, Bound)
+        assert isinstance(found, Bound)
+        assert found.lower <= exact.lower
+        assert exact.upper <= found.upper
+
+
+def test_a_loss_that_is_raised_to_the_one_before_is_within_its_error() -> None:
+    logs = np.log([0.25, 0.5, 0.25])
+    table = AtomTable(np.array([1.0, 0.75, 2.0]), np.array([0.25, 0.0, 0.5]), logs, logs, np.zeros(3))
+    assert table.loss.tolist() == [1.0, 1.0, 2.0]
+    assert table.loss_error[1] >= 0.25
+    assert table.loss_error[[0, 2]].tolist() == [0.25, 0.5]

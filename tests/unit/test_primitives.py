@@ -13,6 +13,7 @@ from flint import acb, arb, ctx
 from mpmath import mp, mpf
 from scipy.special import erf, erfcx
 
+from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.errors import check_probability
 from hockeystick.numerics.fft import (
     even_smooth_length,
@@ -26,6 +27,7 @@ from hockeystick.numerics.fft import (
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rationals import root_beside
 from hockeystick.numerics.rounding import ELEMENTARY, ERF, ERFCX, POWER_STEP, U, down, exp_down, exp_up, gamma, up
+from hockeystick.transforms.strip import few_bits
 
 RNG = np.random.default_rng(20240601)
 
@@ -213,3 +215,19 @@ def test_a_root_is_the_float_next_to_it_or_itself(number: float, aside: int) -> 
     assert Fraction(below) ** 2 <= square
     assert above == math.inf or square <= Fraction(above) ** 2
     assert above == (below if aside == 0 or number == 0.0 else math.nextafter(below, math.inf))
+
+
+@pytest.mark.parametrize(("rounded", "bits"), [(few_bits, 12), (few_bit_steps, 21)])
+def test_steps_have_few_bits_whatever_powers_and_logarithms_are_off_by(
+    rounded: Callable[[np.ndarray], np.ndarray], bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their multiples are exact: that rests on no function whose errors are not stated."""
+    exp2, log2 = np.exp2, np.log2
+    monkeypatch.setattr(np, "exp2", lambda x: exp2(x) * (1.0 + 8.0 * U))
+    monkeypatch.setattr(np, "log2", lambda x: log2(x) * (1.0 + 8.0 * U))
+    steps = np.exp(RNG.uniform(-30.0, 30.0, 1000))
+    found = rounded(steps)
+    assert ((1.0 - 2.0 ** (1 - bits)) * steps <= found).all()
+    assert (found <= steps).all()
+    mantissa = np.frexp(found)[0] * 2.0**bits
+    assert (mantissa == np.rint(mantissa)).all()

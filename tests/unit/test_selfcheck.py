@@ -78,6 +78,15 @@ def test_a_primitive_16_ulp_off_is_found(assumption: Assumption, monkeypatch: py
     assert self_check("quick").failures == (assumption.name,)
 
 
+def test_logarithms_that_are_off_next_to_minus_one_alone_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def astray(path: str) -> Callable[..., Any]:
+        call, ways = primitive(path), off(primitive(path))
+        return (lambda x: np.where(x < -0.9995, ways(x), call(x))) if path == "numpy.log1p" else call
+
+    monkeypatch.setattr(assumptions, "primitive", astray)
+    assert self_check("quick").failures == ("numpy.log1p",)
+
+
 @pytest.mark.parametrize("path", ["numpy.exp", "math.log1p", "scipy.special.erfcx"])
 def test_the_command_fails_where_a_library_is_off(
     path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.decimals import own_context
+from hockeystick.errors import set_fields
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rationals import product_up
@@ -36,7 +37,8 @@ class AtomTable:
     Attributes
     ----------
     loss, loss_error : ndarray
-        Losses, nondecreasing (nats), and bounds on their absolute errors.
+        Losses (nats), in their true order as they are given, and bounds on their absolute errors. They do not decrease:
+        one that rounding puts below another before it is taken as large as that.
     log_p, log_q : ndarray
         ``ln`` of their masses; finite.
     error : ndarray
@@ -58,6 +60,11 @@ class AtomTable:
     infinite_q: float = 0.0
     dropped: float = 0.0
     exact_losses: Callable[[], tuple[Fraction, ...]] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        risen = np.maximum.accumulate(self.loss)
+        if (risen > self.loss).any():  # twice: for the rounding of the sum
+            set_fields(self, loss=risen, loss_error=self.loss_error + 2.0 * (risen - self.loss))
 
     @classmethod
     def without_atoms(cls, infinite_p: float, infinite_q: float) -> AtomTable:

@@ -80,8 +80,6 @@ class BinomialPair(AtomicPair):
         size = n * (math.log(2.0) + abs(math.log(p)) + abs(math.log1p(-p))) + 1.0
         log_f, one = binomial_log_masses(n, math.log(p), math.log1p(-p)), np.ones(loss.size)
         error = 3.0 * ELEMENTARY * size
-        if (np.diff(loss) < 0.0).any():  # losses rise: what falls is rounding
-            loss, slack = np.maximum.accumulate(loss), np.full(loss.size, slack.max())
         return AtomTable(
             loss,
             slack,

@@ -179,7 +179,7 @@ class CountedReports(AtomicPair):
         slack = 16.0 * ELEMENTARY * (logs + math.log(n + 2.0))
         error = 16.0 * ELEMENTARY * (n + 2.0) * (logs + 1.0)
         one = np.ones(loss.size)
-        return AtomTable(np.maximum.accumulate(loss), slack * one, log_p, log_q, error * one)
+        return AtomTable(loss, slack * one, log_p, log_q, error * one)
 
     def reversed(self) -> Pair:
         return self if self.people == 1 and self.first + self.other == 1 else super().reversed()

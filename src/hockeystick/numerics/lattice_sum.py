@@ -11,7 +11,8 @@ theta)``, so that at a tilt near the saddle point every error is relative to the
 - *transforms*: the error of every frequency, as in `engines/lattice/compose`, times what the kernel ``y e^{-theta y}``
   has of it, and one error of the inverse for every composed mass times ``sum of y e^{-theta y} <= 1 / (theta^2 h)``;
 - *clipping* of masses below 0: what is added to them, over ``e theta``;
-- *rounding* of tilts, powers and cumulated sums: relative, on positive terms alike.
+- *rounding* of tilts, powers and cumulated sums: relative, on positive terms alike, but for masses that are below the
+  range of float64 without the tilt: far right of the reference, at tilts far above the saddle point.
 
 On a lattice the stop-loss transform is linear between the points: two cumulated sums give it everywhere.
 
@@ -37,7 +38,7 @@ from hockeystick.numerics.fft import (
     smooth_length,
     transform_real,
 )
-from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, UNDERFLOW, U, gamma
 
 _REACH = 600.0  # nats of e^{-theta x} that are kept apart to the left of the reference
 _LEAST = 1e-300
@@ -130,8 +131,9 @@ class LatticeSum:
         # two cumulated sums of n terms, the exponential of a rounded product, the mass it multiplies
         self._relative = relative + gamma(2.0 * composed.size + 8.0) + 2.0 * ELEMENTARY
         self._relative += 4.0 * U * (theta * max(abs(window.low), abs(window.high)) + _REACH)
+        lost = SUBNORMAL * (absolute + float(composed.size) ** 2 * h)  # of exponentials below `TINY`, and of their sums
         with np.errstate(over="ignore", invalid="ignore"):
-            self._errors = np.nan_to_num(1.01 * absolute * np.exp(exponent), nan=math.inf, posinf=math.inf)
+            self._errors = np.nan_to_num(1.01 * (absolute * np.exp(exponent) + lost), nan=math.inf, posinf=math.inf)
         self._log_factor = log_scale - theta * reference
         self._relative += 4.0 * U * (abs(log_scale) + abs(theta * reference)) + 4.0 * ELEMENTARY
 

@@ -94,6 +94,11 @@ def _powers(generator: np.random.Generator, count: int) -> Array:
     return np.stack((base, np.maximum(np.round(most ** generator.uniform(0.0, 1.0, count)), 1.0)))
 
 
+def _above_minus_one(generator: np.random.Generator, count: int) -> Array:
+    """Numbers at distances of every size above -1."""
+    return np.asarray(logarithmic(2.0**-52, 0.5)(generator, count) - 1.0)
+
+
 _TIES = np.array([[1.0, 1.0, 1.0 + 2.0**-52], [2.0**-53 + 2.0**-64, -(2.0**-54) - 2.0**-65, 2.0**-53]])
 _EVERY_SIZE = both_signs(logarithmic(1e-300, 1e300))
 _MODEST = both_signs(logarithmic(1e-100, 1e100))
@@ -162,7 +167,7 @@ def _row(
 def _functions() -> list[Assumption]:
     """exp and its relatives, of arrays (numpy) and of single numbers (the C library, through math)."""
     small, normal = both_signs(logarithmic(1e-300, 1.0)), logarithmic(TINY, 1.7e308)
-    above = mixed(logarithmic(1e-300, 1e308), uniform(-0.999, 1.0), uniform(0.0156, 0.018))
+    above = mixed(logarithmic(1e-300, 1e308), uniform(-0.999, 1.0), uniform(0.0156, 0.018), _above_minus_one)
     both: tuple[tuple[str, str, Callable[[Any], Any], Points], ...] = (
         ("exp", "-708 to 709", lambda x: x.exp(), mixed(uniform(-708.0, 709.0), small)),
         ("expm1", "up to 709", lambda x: x.expm1(), mixed(uniform(-40.0, 709.0), uniform(-1.0, 1.0), small)),

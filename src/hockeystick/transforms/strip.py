@@ -213,5 +213,5 @@ def cross_distance(p: Ends, q: Ends) -> Array:
 
 def few_bits(step: Array) -> Array:
     """Steps rounded down to 12 bits, so that small multiples are exact."""
-    unit = np.exp2(np.floor(np.log2(step)) - 11.0)
+    unit = np.ldexp(1.0, np.frexp(step)[1] - 12)
     return np.asarray(np.floor(step / unit) * unit)

@@ -216,5 +216,5 @@ def _grids(period: Array, cut: Array, longest: int) -> tuple[Array, Array]:
 
 def few_bit_steps(exact: Array) -> Array:
     """Distances of nodes, of 21 bits."""
-    unit = np.exp2(np.floor(np.log2(exact)) - 20.0)
+    unit = np.ldexp(1.0, np.frexp(exact)[1] - 21)
     return np.asarray(np.floor(exact / unit) * unit)

@@ -6,6 +6,7 @@ Guarantee: every error stored bounds the true one, roundings included. Cost: sor
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Self, final
@@ -21,6 +22,7 @@ LOST: Final = 2.0**-1068
 """What a term may lose where numbers are too small for a relative error: a few dozen of the least."""
 
 _WIDEST = 600.0  # nats between losses, whose exponentials float64 holds
+_CARRIED = 1000.0  # half of twice that and of the most that anything is left of, 750 nats
 _UNKNOWN = 100.0  # nats that a logarithm of a mass may be off by: beyond, nothing is known of the mass
 _FEW = 1 << 10  # terms that are added up without an error
 _ROW = 64  # terms that are added up one after another, before their sums are
@@ -125,24 +127,16 @@ class Excess:
     @classmethod
     def of(cls, listed: Listed) -> Self:
         """Of the outcomes of a list."""
-        columns = listed.loss, listed.mass, listed.spread
-        loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in columns)
-        both = np.stack((mass, mass * spread))
-        starts = np.flatnonzero(np.diff(np.floor((loss[0] - loss) / _WIDEST), prepend=-1.0))
-        for start, stop in pairwise((*starts.tolist(), loss.size)):
-            below = loss[start] - loss[start:stop]
-            before = both[:, start - 1] * math.exp(loss[start] - loss[start - 1]) if start else (0.0, 0.0)
-            for row, carried in zip(both[:, start:stop], before, strict=True):
-                row[:] = np.exp(-below) * (carried + _cumulated(row * np.exp(below)))
-        weight, moved = both
+        loss, mass, spread = (np.ascontiguousarray(one[::-1]) for one in (listed.loss, listed.mass, listed.spread))
+        starts = _blocks(-loss)
+        weight, moved = (_grown(loss, terms, starts) for terms in (mass, mass * spread))
         height = np.append(0.0, _cumulated(weight[:-1] * -np.expm1(np.diff(loss))))
         widest = 1.01 * float(spread.max())
         mean = np.full(loss.size, widest)
         mean = np.minimum(mean, np.divide(1.01 * moved, weight, out=mean.copy(), where=weight > 0.0))
-        reach = min(float(loss[0] - loss[-1]), _WIDEST)
-        rounded = 4.0 * ELEMENTARY + 2.0 * U * reach + 2.0 * gamma(_additions(loss.size)) + 8.0 * U
-        if starts.size > 1:  # what is carried on is rounded again: by an exponential, of at least e^-746
-            rounded = starts.size * (rounded + ELEMENTARY + 750.0 * U)
+        # of each block two exponentials, and a third of what is carried over: beyond the third nothing is left of it
+        reach, blocks = min(float(loss[0] - loss[-1]), _CARRIED), min(len(starts) - 1, 3)
+        rounded = blocks * (4.0 * ELEMENTARY + 2.0 * U * reach + 2.0 * gamma(_additions(loss.size)) + 8.0 * U)
         error = 1.01 * rounded * (1.0 + listed.most) + listed.most
         return cls(-loss, height, weight, mean, widest, error, np.arange(float(loss.size)))
 
@@ -173,6 +167,26 @@ class Excess:
         wrong = np.flatnonzero((self.negative[found] > beyond) | ((after <= beyond) & (found < last)))
         found[wrong] = np.maximum(np.searchsorted(self.negative, beyond[wrong], side="right") - 1, 0)
         return found
+
+
+def _blocks(negative: Array) -> list[int]:
+    """Where blocks of losses within `_WIDEST` of one another begin, and where the last one ends."""
+    starts = [0]
+    while starts[-1] < negative.size:
+        starts.append(int(np.searchsorted(negative, negative[starts[-1]] + _WIDEST, side="right")))
+    return starts
+
+
+def _grown(loss: Array, terms: Array, starts: Sequence[int]) -> Array:
+    """``sum_{j <= k} terms_j e^{l_k - l_j}`` for falling losses: block by block, of which the sums are carried over."""
+    found = np.empty(loss.size)
+    for first, last in pairwise(starts):
+        below = loss[first] - loss[first:last]
+        scaled = terms[first:last] * np.exp(below)
+        if first:
+            scaled[0] += found[first - 1] * math.exp(loss[first] - loss[first - 1])
+        found[first:last] = np.exp(-below) * _cumulated(scaled)
+    return found
 
 
 def _additions(size: int) -> int:
