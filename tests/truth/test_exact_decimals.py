@@ -9,6 +9,8 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.bound import Bound
+from hockeystick.exact import exact_delta, exact_epsilon
+from hockeystick.laws import DiscretePair, GaussianPair
 
 
 def gaussian_delta(mu: Fraction, epsilon: Fraction) -> mp.mpf:
@@ -43,3 +45,28 @@ def test_few_digits_and_dominating_pairs_that_are_not_attained_have_none() -> No
     bound = hs.account(fixed, "remove", accountant=exact).delta(0.5)
     assert isinstance(bound, Bound)
     assert bound.decimals is None  # the two sides come from different pairs
+
+
+@pytest.mark.parametrize("epsilon", [5e3, 1e6, 1e300])
+def test_deltas_that_no_memory_holds_are_above_0_and_next_to_it(epsilon: float) -> None:
+    bound = hs.account(hs.Gaussian(1.0), "remove", accountant=hs.accountants.Exact(digits=20)).delta(epsilon)
+    assert isinstance(bound, Bound)
+    assert bound.lower == 0.0
+    assert bound.decimals is not None
+    assert bound.decimals[0] == 0 < bound.decimals[1]
+    assert bound.upper == (5e-324 if epsilon < 1e300 else 1.0)
+
+
+def test_an_enclosure_of_thousands_of_digits_is_shown() -> None:
+    assert repr(exact_delta([(GaussianPair(1.0), 1)], 300.0)) == "Enclosure(3.053895103623556e-19484)"
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-20, 1e-100])
+def test_epsilon_next_to_the_largest_loss_is_found(delta: float) -> None:
+    p = Fraction(1, 2) + Fraction(1, 10**6)
+    found = exact_epsilon([(DiscretePair((p, 1 - p), (1 - p, p)), 1)], delta)
+    order = (p - Fraction(delta)) / (1 - p)
+    with mp.workdps(200):
+        truth = mp.log(mp.mpf(order.numerator) / order.denominator)
+        assert found.contains(Fraction(int(truth * 2**500), 2**500))
+    assert found.digits >= 15

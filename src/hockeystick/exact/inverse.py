@@ -32,7 +32,7 @@ class _Search:
         self._looked_at_zero = False
 
     def excess(self, epsilon: Fraction, digits: int) -> arb:
-        """``ln delta(epsilon) - ln delta*``, and what its sign proves is kept."""
+        """``ln delta(epsilon) - ln delta*``, minus infinity where delta may be 0; what its sign proves is kept."""
         with precision(math.ceil(digits * math.log2(10.0)) + LOW_BITS):
             value = self._curve.delta(epsilon, digits, floor=self._delta)
             gap = value / ball(self._delta) - 1
@@ -40,7 +40,7 @@ class _Search:
                 self.low = max(self.low, epsilon)
             elif gap <= 0:
                 self.high = epsilon if self.high is None else min(self.high, epsilon)
-            return gap.log1p() if gap > -1 else arb(-1e9)
+            return gap.log1p() if gap > -1 else arb.neg_inf()
 
     def inside(self, epsilon: Fraction) -> Fraction:
         """``epsilon``, or a point that halves or doubles what is left if it falls outside."""
@@ -103,6 +103,9 @@ def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
         value = search.excess(point, accuracy)
         if search.narrow:
             break
+        if not value.is_finite():  # beyond the largest loss, or nearly: there is no slope to follow
+            point = search.inside(search.low)
+            continue
         step = _step(value, slope)
         allowed = point * Fraction(4, 10 ** (digits + 1))
         if accuracy < full:
