@@ -12,14 +12,14 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx
 
-from hockeystick.exact import Log, exact_delta, exact_epsilon
+from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
 from hockeystick.exact.aliasing import Aliasing
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.evaluate import _transform
 from hockeystick.exact.laplace import LaplaceTransform
-from hockeystick.exact.lattice import LatticeLine, _Plan
+from hockeystick.exact.lattice import LatticeCurve, LatticeLine, _Plan
 from hockeystick.exact.quantum import common_lattice
 from hockeystick.exact.shapes import MixtureShape, shape_of
 from hockeystick.laws import DiscretePair, GaussianPair, SubsampledPair
@@ -131,3 +131,13 @@ def test_a_bound_that_is_kept_is_that_of_any_precision() -> None:
         ctx.prec = 64
         bounds.append(decay.bound(arb(3)).upper().str(30, radius=True))
     assert len(set(bounds)) == 1
+
+
+@pytest.mark.parametrize("rise", [1001, 1600, 1990])
+def test_points_at_epsilon_are_doubtful_by_no_more_than_their_mass(rise: int) -> None:
+    composite, order = responses(2000), Fraction(3) ** (2 * rise - 2000)
+    lattice = common_lattice([part for part, _ in composite.parts if isinstance(part, AtomicTransform)])
+    assert lattice is not None
+    found = Enclosure.of_ball(LatticeCurve(composite, lattice).delta(Log(order), 15))
+    assert found.contains(sum_over_outcomes(2000, order))
+    assert found.digits >= 15
