@@ -9,6 +9,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.bound import Bound
+from hockeystick.errors import PrecisionError
 from hockeystick.exact import exact_delta, exact_epsilon
 from hockeystick.laws import DiscretePair, GaussianPair
 
@@ -70,3 +71,12 @@ def test_epsilon_next_to_the_largest_loss_is_found(delta: float) -> None:
         truth = mp.log(mp.mpf(order.numerator) / order.denominator)
         assert found.contains(Fraction(int(truth * 2**500), 2**500))
     assert found.digits >= 15
+
+
+@pytest.mark.parametrize("epsilon", [800.0, 1e300])
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_rounds_beyond_the_range_of_their_plans_are_refused_in_words(direction: str, epsilon: float) -> None:
+    rounds = hs.Gaussian(1.0).random_allocation(steps=3)
+    curve = hs.account(rounds, direction, accountant=hs.accountants.Exact())
+    with pytest.raises(PrecisionError, match="epsilons up to 600, got"):
+        curve.delta(epsilon)

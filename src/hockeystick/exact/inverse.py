@@ -76,10 +76,11 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
     """
     if delta >= 1:
         return Enclosure(Fraction(0), Fraction(0))
-    if delta in {0, curve.infinite_fraction()}:
+    infinite = curve.infinite_fraction()
+    if delta in {0, infinite}:
         return _end(curve, delta, digits)
     with precision(LOW_BITS):
-        if ball(delta) < curve.infinite():
+        if ball(delta) < curve.infinite() or (infinite is not None and delta < infinite):
             return Enclosure(math.inf, math.inf)
     search = _Search(curve, delta, digits)
     _iterate(search, curve.guess(delta), digits)
