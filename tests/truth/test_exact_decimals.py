@@ -80,3 +80,14 @@ def test_rounds_beyond_the_range_of_their_plans_are_refused_in_words(direction: 
     curve = hs.account(rounds, direction, accountant=hs.accountants.Exact())
     with pytest.raises(PrecisionError, match="epsilons up to 600, got"):
         curve.delta(epsilon)
+
+
+@pytest.mark.parametrize("rare", [Fraction(1, 10**50), Fraction(1, 10**300)])
+def test_epsilon_is_found_where_delta_is_next_to_flat(rare: Fraction) -> None:
+    p = Fraction(1, 2)
+    delta = p - Fraction(1, 10**30)
+    found = exact_epsilon([(DiscretePair((p, 1 - p), (rare, 1 - rare)), 1)], delta, digits=6)
+    with mp.workdps(400):
+        order = (p - delta) / rare  # delta = p - e^epsilon rare
+        truth = mp.log(mp.mpf(order.numerator) / order.denominator)
+        assert found.contains(Fraction(int(truth * 2**500), 2**500))

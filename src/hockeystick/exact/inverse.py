@@ -18,6 +18,7 @@ from hockeystick.exact.curve import Curve
 from hockeystick.exact.enclosure import Enclosure
 
 _MOST_STEPS = 200
+_SECANTS = 30  # steps that are all secants
 _ROUGH = 6  # digits of the first steps
 
 
@@ -100,7 +101,8 @@ def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
     full = digits + 3 + max(0, math.ceil(-math.log10(max(1e-12, slope * float(point)))))
     before: tuple[Fraction, float] | None = None
     accuracy = min(full, _ROUGH)
-    for _ in range(_MOST_STEPS):
+    for number in range(_MOST_STEPS):
+        accuracy = max(accuracy, full) if number >= _SECANTS else accuracy
         value = search.excess(point, accuracy)
         if search.narrow:
             break
@@ -122,7 +124,8 @@ def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
             slope = trial if trial > 0.0 else slope
             step = _step(value, slope)
         before = (point, mantissa)
-        point = search.inside(_rounded(point + step, digits + 4))
+        halved = number >= _SECANTS and number % 2  # where delta is next to flat, secants lead nowhere
+        point = search.inside(search.low if halved else _rounded(point + step, digits + 4))
 
 
 def _step(value: arb, slope: float) -> Fraction:
