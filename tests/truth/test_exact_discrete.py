@@ -199,6 +199,11 @@ def test_all_but_next_to_nothing_is_lost() -> None:
     assert exact_epsilon([(pair, 2)], 0.5) == Enclosure(math.inf, math.inf)
 
 
+@pytest.mark.parametrize(("pair", "infinite"), [(LEAKY, 1 - Fraction(7, 8) ** 3), (DiscretePair((1, 0), (0, 1)), 1)])
+def test_no_epsilon_has_a_delta_just_below_the_mass_at_infinity(pair: DiscretePair, infinite: Fraction) -> None:
+    assert exact_epsilon([(pair, 3)], infinite - Fraction(1, 2**100)) == Enclosure(math.inf, math.inf)
+
+
 def test_infinite_mass_is_the_end_of_the_curve() -> None:
     terms: Terms = [(LEAKY, 3), (WorstCasePair(0.5, 0.25), 1)]
     truth = 1 - Fraction(7, 8) ** 3 * Fraction(3, 4)

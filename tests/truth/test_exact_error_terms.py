@@ -1,4 +1,4 @@
-"""The exact curve's own error terms where each is large: short periods, sums cut short.
+"""The exact curve's own error terms where each is large: short periods, sums cut short, losses of few bits.
 
 A plan makes them smaller than the digits asked for, so that nobody would miss one.
 """
@@ -12,15 +12,17 @@ from fractions import Fraction
 import pytest
 from flint import arb, ctx
 
-from hockeystick.exact import Log, exact_delta
+from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon
 from hockeystick.exact.aliasing import Aliasing
 from hockeystick.exact.atomic import AtomicTransform
 from hockeystick.exact.atoms import Atoms
 from hockeystick.exact.composite import Composite
-from hockeystick.exact.lattice import LatticeLine, _Plan
+from hockeystick.exact.evaluate import _transform
+from hockeystick.exact.laplace import LaplaceTransform
+from hockeystick.exact.lattice import LatticeCurve, LatticeLine, _Plan
 from hockeystick.exact.quantum import common_lattice
-from hockeystick.exact.shapes import shape_of
-from hockeystick.laws import DiscretePair
+from hockeystick.exact.shapes import MixtureShape, shape_of
+from hockeystick.laws import DiscretePair, GaussianPair, SubsampledPair
 
 RESPONSE = DiscretePair((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 4), Fraction(3, 4)))
 
@@ -79,3 +81,63 @@ def test_a_sum_over_the_lattice_cut_anywhere_encloses_the_sum_over_outcomes(thet
         truth = sum_over_outcomes(count, order)
         assert line.delta(Log(order)).contains(ball(truth))
         assert exact_delta([(RESPONSE, count)], Log(order), digits=20).contains(truth)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 15])
+@pytest.mark.parametrize("below", [Fraction(1, 10**9), Fraction(1, 10**11), Fraction(1, 10**12)])
+@pytest.mark.parametrize(("shift", "count"), [(Fraction(1, 4), 10), (Fraction(1, 1000), 1000)])
+def test_an_outcome_just_above_epsilon_counts_however_few_digits_are_asked_for(
+    shift: Fraction, count: int, below: Fraction, digits: int
+) -> None:
+    p = Fraction(1, 2) + shift
+    steps = [(DiscretePair((p, 1 - p), (1 - p, p)), count)]
+    order = (p / (1 - p)) ** count * (1 - below)  # the next outcome is far below
+    truth = p**count - order * (1 - p) ** count
+    assert exact_delta(steps, Log(order), digits=digits).contains(truth)
+    with_epsilon = exact_epsilon(steps, truth, digits=digits)
+    bits = ball(order).log()
+    assert arb(ball(Fraction(with_epsilon.low))) <= bits.upper()
+    assert arb(ball(Fraction(with_epsilon.high))) >= bits.lower()
+
+
+def test_a_billion_steps_of_one_finite_loss_are_one_outcome() -> None:
+    rare = Fraction(1, 10**9)
+    steps = [(DiscretePair((1 - rare, rare, 0), (1 - 2 * rare, 0, 2 * rare)), 10**9)]
+    kept = ((-rare).numerator, (-rare).denominator)
+    finite = ((arb(kept[0]) / kept[1]).log1p() * 10**9).exp()
+    truth = 1 - finite + finite - ((ball(-2 * rare)).log1p() * 10**9).exp()  # epsilon 0
+    found = exact_delta(steps, 0.0)
+    assert ball(Fraction(found.low)) <= truth.upper()
+    assert ball(Fraction(found.high)) >= truth.lower()
+    assert found.digits >= 15
+
+
+def test_the_density_of_losses_below_the_rounding_of_their_ends_claims_no_decay_of_its_own() -> None:
+    ordinary, rounded_off = (
+        LaplaceTransform(Fraction(1), rate, Fraction(0)).decay(Fraction(1)).bound(ball(30 / rate))
+        for rate in (Fraction(1, 10**9), Fraction(1, 10**19))
+    )
+    assert rounded_off >= ordinary
+
+
+def test_a_bound_that_is_kept_is_that_of_any_precision() -> None:
+    shape = shape_of(SubsampledPair(GaussianPair(1.0), 0.01))
+    assert isinstance(shape, MixtureShape)
+    bounds = []
+    for bits in (24, 53, 300):
+        Composite.decay.cache_clear()
+        ctx.prec = bits
+        decay = Composite(((_transform(shape), 100),)).decay(Fraction(20))
+        ctx.prec = 64
+        bounds.append(decay.bound(arb(3)).upper().str(30, radius=True))
+    assert len(set(bounds)) == 1
+
+
+@pytest.mark.parametrize("rise", [1001, 1600, 1990])
+def test_points_at_epsilon_are_doubtful_by_no_more_than_their_mass(rise: int) -> None:
+    composite, order = responses(2000), Fraction(3) ** (2 * rise - 2000)
+    lattice = common_lattice([part for part, _ in composite.parts if isinstance(part, AtomicTransform)])
+    assert lattice is not None
+    found = Enclosure.of_ball(LatticeCurve(composite, lattice).delta(Log(order), 15))
+    assert found.contains(sum_over_outcomes(2000, order))
+    assert found.digits >= 15

@@ -48,6 +48,7 @@ _MOST_ENTRIES = 2_000_000  # of a matrix of balls: a gigabyte or so
 _ZERO = Fraction(0)
 _ANGLES = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.4, 1.55)
 _FIRST, _LAST = 30.0, 1200.0  # nats of absolute accuracy, over t
+_FARTHEST = 600.0  # epsilon, either way: plans are made in floats, which hold its exponential
 
 
 @shape_of.register(ChordPair)
@@ -209,6 +210,11 @@ class AllocationCurve(Curve):
                 return best
         with precision(LOW_BITS):
             at = float(nats(epsilon))
+        if not abs(at) <= _FARTHEST:
+            raise PrecisionError(
+                f"the curve of a round is enclosed at epsilons up to {_FARTHEST:g}, got {at!r}; use the accountant"
+                " Certified, the default"
+            )
         nats_below = -float(best.abs_lower().log()) if best > 0 else _FIRST
         while nats_below < _LAST:
             line = _Line(self._shape, _planned(self._shape, at, nats_below + (digits + 2) * math.log(10.0)))
@@ -272,7 +278,10 @@ def _planned(shape: AllocationShape, epsilon: float, accuracy: float) -> _Plan:
         if heights[i] > 4.0 * accuracy + 100.0:
             break
     if best is None or best[1].nodes > _MOST_NODES:
-        raise PrecisionError("the transform decays too slowly for the points that a line may have: too little noise")
+        raise PrecisionError(
+            "the transform decays too slowly for the points that a line may have: too little noise, or an epsilon too"
+            " far out"
+        )
     return best[1]
 
 

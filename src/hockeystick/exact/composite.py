@@ -150,7 +150,8 @@ class Composite:
     @lru_cache(maxsize=16)  # noqa: B019 - as above
     def decay(self, theta: Fraction) -> CompositeDecay:
         """A bound on ``|M(theta + i s)| / M(theta)``."""
-        return CompositeDecay(tuple((part.decay(theta), count) for part, count in self.parts))
+        with precision(LOW_BITS):  # whatever the caller works at: the answer is kept
+            return CompositeDecay(tuple((part.decay(theta), count) for part, count in self.parts))
 
 
 def _tilts(excess: Callable[[float], float]) -> tuple[float, float]:

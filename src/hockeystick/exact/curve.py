@@ -80,8 +80,13 @@ class Curve(ABC):
         return 0.5 * (low + high), max(1e-3, slope) if math.isfinite(slope) else 1.0
 
 
+def _possible(value: arb) -> arb:
+    """The ball, or what any delta lies in where that says more."""
+    return value if abs(value) < 2 else arb(0, 1)
+
+
 def _out_of_reach(digits: int, value: arb, reason: str) -> PrecisionError:
-    best = Enclosure.of_ball(value)
+    best = Enclosure.of_ball(_possible(value))
     return PrecisionError(f"delta could not be enclosed to {digits} digits ({reason}); best so far {best}", best=best)
 
 
@@ -107,7 +112,7 @@ class ClosedCurve(Curve):
                 if known >= digits or value < ball(floor / 2):
                     return value
                 if bits > _ZERO_BITS and value.contains(0):
-                    return value  # cannot be told from zero
+                    return _possible(value)  # cannot be told from zero
                 if bits > _MOST_BITS:
                     raise _out_of_reach(digits, value, f"{bits} bits are not enough")
             bits += math.ceil((digits - known) * 3.4) + 8 if known > 0.0 else bits

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 End = Fraction | float
 """An end of an interval: a fraction, or ``math.inf``."""
 
+_FINEST = 1 << 20
+"""Bits after the point that an end may have: numbers below 1e-315,652 are told from 0 no more."""
+
 
 @final
 @dataclass(frozen=True)
@@ -88,6 +91,9 @@ class Enclosure:
         digits = self.digits
         return self.decimal(min(50, max(1, int(digits) if math.isfinite(digits) else 17)))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"  # the ends may have more digits than Python writes
+
     def at_least(self, floor: int) -> Enclosure:
         """The part of the interval that is at least ``floor``, which the value is known to be."""
         return Enclosure(max(self.low, Fraction(floor)), max(self.high, Fraction(floor)))
@@ -99,15 +105,19 @@ class Enclosure:
     @classmethod
     def of_ball(cls, ball: arb) -> Enclosure:
         """The interval of an ``arb``, which must be finite."""
-        middle, radius = _rational(ball.mid()), _rational(ball.rad())  # exact at any working precision
-        return cls(middle - radius, middle + radius)
+        (low, high), (_, radius) = _rational(ball.mid()), _rational(ball.rad())  # at any working precision
+        return cls(low - radius, high + radius)
 
 
-def _rational(point: arb) -> Fraction:
-    """A ball of radius zero as a fraction."""
+def _rational(point: arb) -> tuple[Fraction, Fraction]:
+    """A ball of radius zero between two fractions: itself, unless it has more than ``_FINEST`` bits after the point."""
     parts = point.man_exp()
     mantissa, exponent = int(parts[0]), int(parts[1])
-    return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
+    if exponent >= 0:
+        return (Fraction(mantissa << exponent),) * 2
+    places = min(-exponent, _FINEST)
+    lost = -exponent - places
+    return Fraction(mantissa >> lost, 1 << places), Fraction(-(-mantissa >> lost), 1 << places)
 
 
 def _log10(value: Fraction) -> float:

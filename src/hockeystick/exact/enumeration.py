@@ -8,8 +8,9 @@ The composition is cut into two halves X and Y of about equal size, every half a
 
     delta_fin(eps) = sum_x p_x A(eps - l_x) - e^eps q_x B(eps - l_x).
 
-Guarantee: an enclosure. Losses are compared in floats only where these are clear of their rounding; the outcomes in
-doubt are added one by one, as the nonnegative part of a ball. Cost: the sizes of the two halves.
+Guarantee: an enclosure. Losses are compared in floats only where these are clear of their rounding, and of the radius
+of the balls that they are the middles of; the outcomes in doubt are added one by one, as the nonnegative part of a
+ball. Cost: the sizes of the two halves.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from flint import arb
 
 from hockeystick.exact.atomic import AtomicTransform, log_ratio
 from hockeystick.exact.atoms import Outcome
-from hockeystick.exact.balls import precision, working_bits
+from hockeystick.exact.balls import LOW_BITS, precision, working_bits
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
+
+_MARGIN = (
+    1e-12  # far above the rounding of the floats that losses are added up in, relative to the largest possible sum
+)
 
 
 @final
@@ -83,11 +88,11 @@ def enumeration_size(composite: Composite) -> float:
     return _size(sizes, left) + _size(sizes, right)
 
 
-def _powers(outcomes: list[Outcome], count: int) -> Iterator[_Composed]:
+def _powers(outcomes: list[Outcome], losses: list[float], count: int) -> Iterator[_Composed]:
     """The composed outcomes of ``count`` equal steps: a multinomial distribution."""
-    if not outcomes:
+    if len(outcomes) < 2:
+        yield from (_Composed(count * loss, p**count, q**count) for (p, q), loss in zip(outcomes, losses, strict=True))
         return
-    losses = [float(log_ratio(outcome)) for outcome in outcomes]
     tables = [(_exponentials(p, count), _exponentials(q, count)) for p, q in outcomes]
     factorial = arb(count).fac()
     unfinished = [(count, 0.0, factorial, factorial)]  # how many steps are left
@@ -125,9 +130,13 @@ class EnumerationCurve(CompositeCurve):
         self._parts = [part for part, _ in composite.parts if isinstance(part, AtomicTransform)]
         sizes = [(part.kinds, count) for part, (_, count) in zip(self._parts, composite.parts, strict=True)]
         self._pieces = _halves(sizes)
-        most = (max(map(abs, part.float_losses), default=0.0) for part in self._parts)
-        scale = sum(count * loss for loss, (_, count) in zip(most, composite.parts, strict=True))
-        self._doubt = 1e-12 * (1.0 + scale)
+        with precision(LOW_BITS + composite.count.bit_length()):
+            losses = [[log_ratio(outcome) for outcome in part.finite()] for part in self._parts]
+            self._losses = [[float(loss) for loss in own] for own in losses]
+            doubts = [
+                max((float((_MARGIN * abs(loss) + loss.rad()).upper()) for loss in own), default=0.0) for own in losses
+            ]
+        self._doubt = _MARGIN + sum(count * doubt for doubt, (_, count) in zip(doubts, composite.parts, strict=True))
         self._prepare = lru_cache(maxsize=4)(self._outcomes)
 
     def _outcomes(self, bits: int) -> tuple[tuple[_Composed, ...], _Half]:
@@ -135,7 +144,9 @@ class EnumerationCurve(CompositeCurve):
         with precision(bits):
             lists = []
             for pieces in self._pieces:
-                parts = [list(_powers(self._parts[index].finite(), count)) for index, count in pieces]
+                parts = [
+                    list(_powers(self._parts[index].finite(), self._losses[index], count)) for index, count in pieces
+                ]
                 lists.append(_product(parts))
             lists.sort(key=len)
             ordered = sorted(lists[1], key=lambda outcome: -outcome.loss)
@@ -149,7 +160,8 @@ class EnumerationCurve(CompositeCurve):
     def formula(self, epsilon: arb) -> arb:
         """Delta at the working precision."""
         left, right = self._prepare(working_bits())
-        order, point, doubt = epsilon.exp(), float(epsilon), self._doubt + 1e-12 * abs(float(epsilon))
+        order, point = epsilon.exp(), float(epsilon)
+        doubt = self._doubt + float((_MARGIN * abs(epsilon) + epsilon.rad()).upper())
         total_p, total_q, doubtful = arb(0), arb(0), arb(0)
         for x in left:
             level = x.loss - point  # an outcome y counts where its loss is above -level

@@ -48,7 +48,7 @@ Terms = Iterable[tuple[Pair, int]]
 
 @one_at_a_time
 def exact_delta(terms: Terms, epsilon: float | Fraction | Log, *, digits: int = 15) -> Enclosure:
-    """Enclosure of delta(epsilon) of a composition, to so many relative digits.
+    """Enclosure of delta(epsilon) of a composition, to so many relative digits; below 1e-315,652 it reaches down to 0.
 
     Parameters
     ----------

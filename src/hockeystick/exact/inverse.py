@@ -18,6 +18,7 @@ from hockeystick.exact.curve import Curve
 from hockeystick.exact.enclosure import Enclosure
 
 _MOST_STEPS = 200
+_SECANTS = 30  # steps that are all secants
 _ROUGH = 6  # digits of the first steps
 
 
@@ -32,7 +33,7 @@ class _Search:
         self._looked_at_zero = False
 
     def excess(self, epsilon: Fraction, digits: int) -> arb:
-        """``ln delta(epsilon) - ln delta*``, and what its sign proves is kept."""
+        """``ln delta(epsilon) - ln delta*``, minus infinity where delta may be 0; what its sign proves is kept."""
         with precision(math.ceil(digits * math.log2(10.0)) + LOW_BITS):
             value = self._curve.delta(epsilon, digits, floor=self._delta)
             gap = value / ball(self._delta) - 1
@@ -40,7 +41,7 @@ class _Search:
                 self.low = max(self.low, epsilon)
             elif gap <= 0:
                 self.high = epsilon if self.high is None else min(self.high, epsilon)
-            return gap.log1p() if gap > -1 else arb(-1e9)
+            return gap.log1p() if gap > -1 else arb.neg_inf()
 
     def inside(self, epsilon: Fraction) -> Fraction:
         """``epsilon``, or a point that halves or doubles what is left if it falls outside."""
@@ -76,10 +77,11 @@ def epsilon_of(curve: Curve, delta: Fraction, *, digits: int) -> Enclosure:
     """
     if delta >= 1:
         return Enclosure(Fraction(0), Fraction(0))
-    if delta in {0, curve.infinite_fraction()}:
+    infinite = curve.infinite_fraction()
+    if delta in {0, infinite}:
         return _end(curve, delta, digits)
     with precision(LOW_BITS):
-        if ball(delta) < curve.infinite():
+        if ball(delta) < curve.infinite() or (infinite is not None and delta < infinite):
             return Enclosure(math.inf, math.inf)
     search = _Search(curve, delta, digits)
     _iterate(search, curve.guess(delta), digits)
@@ -99,10 +101,14 @@ def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
     full = digits + 3 + max(0, math.ceil(-math.log10(max(1e-12, slope * float(point)))))
     before: tuple[Fraction, float] | None = None
     accuracy = min(full, _ROUGH)
-    for _ in range(_MOST_STEPS):
+    for number in range(_MOST_STEPS):
+        accuracy = max(accuracy, full) if number >= _SECANTS else accuracy
         value = search.excess(point, accuracy)
         if search.narrow:
             break
+        if not value.is_finite():  # beyond the largest loss, or nearly: there is no slope to follow
+            point = search.inside(search.low)
+            continue
         step = _step(value, slope)
         allowed = point * Fraction(4, 10 ** (digits + 1))
         if accuracy < full:
@@ -118,7 +124,8 @@ def _iterate(search: _Search, start: tuple[float, float], digits: int) -> None:
             slope = trial if trial > 0.0 else slope
             step = _step(value, slope)
         before = (point, mantissa)
-        point = search.inside(_rounded(point + step, digits + 4))
+        halved = number >= _SECANTS and number % 2  # where delta is next to flat, secants lead nowhere
+        point = search.inside(search.low if halved else _rounded(point + step, digits + 4))
 
 
 def _step(value: arb, slope: float) -> Fraction:

@@ -167,7 +167,9 @@ class LaplaceTransform(Transform):
         with precision(LOW_BITS):
             log_moment, tilt, m = self.log_moment(theta), ball(theta), ball(self.m)
             width = m / _CELLS
-            edges = [float(self._logs(acb(2 * width * k - m))[1].real) for k in range(_CELLS + 1)]
+            losses = [self._logs(acb(2 * width * k - m))[1].real for k in range(_CELLS + 1)]
+            edges = [float(loss) for loss in losses]
+            error = max(float((abs(loss) * 2.0**-52 + loss.rad()).upper()) for loss in losses)
             heights = []
             for k in range(_CELLS):
                 y = (width * k).union(width * (k + 1))
@@ -176,7 +178,7 @@ class LaplaceTransform(Transform):
                 speed = 2 * abs(self._speed(self.a, w) - self._speed(self.b, w))
                 height = (g + tilt * loss - y - log_moment).exp() / (2 * speed)
                 heights.append(max(0.0, float(height.lower())) * (1.0 - 2.0**-50) if speed > 0 else 0.0)
-        return Layers.of(rectangles(edges, heights), max(abs(edge) for edge in edges) * 2.0**-50)
+        return Layers.of(rectangles(edges, heights), error)
 
     def _speed(self, share: Fraction, w: arb) -> arb:
         """``c e^w / (1 - c + c e^w)``, written to be tight on wide balls."""

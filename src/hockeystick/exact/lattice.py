@@ -142,15 +142,18 @@ class LatticeLine:
             offset = sum((part.loss_floor() * count for part, count, _ in self.parts), arb(0))
             first = math.ceil(float((point - offset) / spacing))
             first += 1 if offset + spacing * first < point else 0
-            first -= 1 if offset + spacing * (first - 1) >= point else 0
+            first -= 0 if offset + spacing * (first - 1) < point else 1
             y = offset + spacing * first - point
-            doubt = max((-y).upper(), (y - spacing).upper(), arb(0)).expm1()  # of points at epsilon, to a rounding
             total, shrink = arb(0), (-y).exp()
             for m, (moment, near, far) in enumerate(self._terms):
                 value = (moment * self._turn(-m * first) * (near - far * shrink)).real
                 total += value if m == 0 or 2 * m == plan.period else 2 * value
             scale = (-ball(plan.theta) * spacing * first).exp()
             finite = total * scale / plan.period
+            # points on the wrong side of epsilon, to a rounding: of their masses and those of their copies, each times
+            # e^{theta x}, the moment holds all
+            doubt = max((-y).upper(), (y - spacing).upper(), arb(0)).expm1()
+            doubt *= self._terms[0][0].real * scale * (ball(plan.theta) * y.max(arb(0))).exp()
             cut = self._cut * scale * (-ball(plan.theta) * offset).exp()
             return (
                 finite

@@ -138,7 +138,8 @@ def _series(function: Callable[[acb], acb], bits: int) -> _Series:
     if best is None or best[0] > _HIGHEST_DEGREE:
         raise PrecisionError(
             "the density of one step of subsampled Laplace noise bends too sharply for a polynomial: there is very"
-            " little noise; use the accountant Certified, the default, whose bracket needs none"
+            " little noise, or more digits are asked for, or a smaller delta, than it can give; use the accountant"
+            " Certified, the default, whose bracket needs none"
         )
     with precision(working_bits() + 2 * best[0]):
         values = arb_mat([[function(acb(u)).real] for u in _nodes(best[0] + 1)])
