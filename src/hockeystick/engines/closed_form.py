@@ -1,8 +1,9 @@
-"""Curves with a closed form: one step, compositions of Gaussian pairs alone, and of few Laplace pairs.
+"""Curves with a closed form: one step, compositions of Gaussian pairs alone, of few Laplace pairs, and few outcomes.
 
-One step is read off the tails of its pair (`laws/one_step.py`). Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j
-times, is the Gaussian pair with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on the direction of the means. delta grows
-with mu, so that mu rounded down and up brackets the curve. Laplace pairs add up to polynomials (`laplace_sum.py`).
+One step is read off the tails of its pair (`laws/one_step.py`), known atoms off their list (`enumeration/sides.py`), as
+few outcomes of several steps are. Composing N(D_j, s_j^2) against N(0, s_j^2), each T_j times, is the Gaussian pair
+with ``mu^2 = sum_j T_j (D_j / s_j)^2``: project on the direction of the means. delta grows with mu, so that mu rounded
+down and up brackets the curve. Laplace pairs add up to polynomials (`laplace_sum.py`).
 
 Guarantee: lower and upper are certified. Cost: one or two evaluations of the tails for delta, a search for epsilon.
 """
@@ -16,9 +17,15 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.contour.root_bracket import LogBracket, Targets, inverse_interpolated, root_brackets
+from hockeystick.engines.contour.root_bracket import (
+    Beginnings,
+    LogBracket,
+    Targets,
+    inverse_interpolated,
+    root_brackets,
+)
 from hockeystick.engines.enumeration.sides import OutcomeSides
-from hockeystick.engines.laplace_sum import Beginnings, LaplaceSum
+from hockeystick.engines.laplace_sum import LaplaceSum
 from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
@@ -89,7 +96,7 @@ class PairSides:
         return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
-        """By interpolation on fans of the lower sides."""
+        """By interpolation on fans of the lower sides, or by tangents where delta has kinks."""
         points = guesses[:, None] * _FAN
         near = self.least(points.ravel()).reshape(points.shape)
         place = np.argmax(near < deltas[:, None], axis=1)
@@ -141,7 +148,7 @@ the bit (`is_joint`)."""
 
 @final
 class ClosedForm:
-    """A curve whose delta has a closed form: of one step, of Gaussians, or of Laplace noise."""
+    """A curve whose delta has a closed form: of one step, of Gaussians, of Laplace noise, or of few outcomes."""
 
     def __init__(self, sides: Sides) -> None:
         self._of = sides
@@ -199,7 +206,7 @@ class ClosedForm:
         return narrow
 
     def _crossings(self, deltas: Array, guesses: Array) -> tuple[Array, Array]:
-        """Where smooth sides cross each delta, by interpolation; infinite brackets where that does not tell."""
+        """Where the sides cross each delta, from beginnings; infinite brackets where these do not lead there."""
         lower, upper = np.zeros(deltas.size), np.full(deltas.size, np.inf)
         near = self._of.beginnings(deltas, guesses)
         if near.at_zero.any():

@@ -23,14 +23,14 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOp
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
-from typing import NamedTuple, Self, final
+from typing import Self, final
 
 import numpy as np
 
+from hockeystick.engines.contour.root_bracket import Beginnings
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
 from hockeystick.laws.base import Array, Pair
-from hockeystick.numerics.columns import Flags, Places
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, down, downs, exps_down, exps_up, up, ups
 
 _MOST_WORK = 1 << 14  # products for one epsilon: 5 ms, and 0.2 s for that of a delta
@@ -42,25 +42,6 @@ _SECANTS = 20  # at most: 1 to 9 do
 _LEAST_SLOPE = 0.1  # of their logarithms: 1 next to the largest loss, and mostly more away from it
 _CLOSE = 3e-3  # of the distance from the largest loss, that the last secant moves
 _LEAST_SPREAD = 3e-4  # of the distance
-
-
-class Beginnings(NamedTuple):
-    """About where a curve takes values, for those of the values asked for of which this tells (`rows`).
-
-    Attributes
-    ----------
-    at_zero : ndarray of bool, shape (all,)
-        Whether delta(0) may be no more than the value.
-    rows, start, spread, slope, reach : ndarray, shape (n,)
-        The values told of; about where; how far off; about ``-d ln(delta) / d epsilon`` there; how far that leads.
-    """
-
-    at_zero: Flags
-    rows: Places
-    start: Array
-    spread: Array
-    slope: Array
-    reach: Array
 
 
 @final

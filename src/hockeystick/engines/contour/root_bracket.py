@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -70,6 +70,25 @@ class RootBracket:
     point: Array
     lower: Array
     upper: Array
+
+
+class Beginnings(NamedTuple):
+    """About where a curve takes values, for those of the values asked for of which this tells (`rows`).
+
+    Attributes
+    ----------
+    at_zero : ndarray of bool, shape (all,)
+        Whether delta(0) may be no more than the value.
+    rows, start, spread, slope, reach : ndarray, shape (n,)
+        The values told of; about where; how far off; about ``-d ln(delta) / d epsilon`` there; how far that leads.
+    """
+
+    at_zero: Flags
+    rows: Places
+    start: Array
+    spread: Array
+    slope: Array
+    reach: Array
 
 
 Ask = Callable[[Places, Array], LogBracket]

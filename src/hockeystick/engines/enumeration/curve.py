@@ -1,10 +1,11 @@
-"""The certified curve of few outcomes, by adding up what each of them contributes.
+"""The certified curve of many outcomes, by adding up what each of them contributes.
 
     delta(eps) = P(L = inf) + sum_{l > eps} p (1 - e^{eps - l})
 
-over the outcomes of the composition (`hockeystick.engines.enumeration.outcomes`). No lattice, no tilt: what remains is
-rounding, also beside an atom and where only the largest loss is left. Where outcomes are many, half of the steps are
-listed, and the other half: with h the same sum over the second list (`hockeystick.engines.enumeration.excess`),
+over the outcomes of the composition (`hockeystick.engines.enumeration.outcomes`), all or those that matter. No lattice,
+no tilt: what remains is rounding, also beside an atom and where only the largest loss is left. Where they are too many
+for one list, half of the steps are listed, and the other half: with h the same sum over the second list
+(`hockeystick.engines.enumeration.excess`),
 
     delta(eps) = P(L = inf) + sum_i p_i h(eps - l_i)        over the first list.
 

@@ -14,15 +14,15 @@ from typing import Self, final
 
 import numpy as np
 
+from hockeystick.engines.contour.root_bracket import Beginnings
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed
 from hockeystick.engines.enumeration.outcomes import Outcomes
-from hockeystick.engines.laplace_sum import Beginnings
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Array, Pair, least_infinite
 from hockeystick.numerics.rounding import downs, gamma, ups
 
 _MOST_ATOMS = 1 << 22  # of one step
-_WIDEST = 1e7  # nats from its least loss to its largest, which are gone through by pieces
+_WIDEST = 1e7  # nats from its least loss to its largest, which are gone through block by block
 
 
 @final
