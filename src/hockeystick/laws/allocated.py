@@ -273,9 +273,7 @@ class AllocatedCurve(CertifiedCurve):
     def _fitted(self, largest: float, window: SumWindow, k: float, coarse: float) -> float:
         """The spacing that makes the bracket at k as narrow as asked for, by the curvature seen on a coarse lattice."""
         station = StopLoss(self._cells(coarse, largest), self.steps, window, reference=k, below=self.mirrored)
-        if float(station.bounds(np.array([k]))[1][0]) < LEAST_DELTA * k:
-            return coarse
-        arm = min(0.3 / window.theta, 0.1 * k)
+        arm = max(min(0.3 / window.theta, 0.1 * k), 2.0 * coarse)  # between two points upper sides are straight lines
         before, at, after = (float(x) for x in station.bounds(np.array([k - arm, k, k + arm]))[1])
         scale = arm * arm * at
         if not 0.0 < abs(before - after) < math.inf or scale == 0.0:
