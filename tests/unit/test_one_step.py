@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,8 @@ from hockeystick.engines.closed_form import ClosedForm, PairSides
 from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
+from hockeystick.laws.atoms import AtomicPair
+from hockeystick.laws.base import CellMasses
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.one_step import _tails, one_step_delta, one_step_deltas
@@ -76,6 +79,38 @@ def test_epsilons_a_few_roundings_apart_are_bracketed_as_each_is_alone(
         least, most = one_step_delta(pair, epsilon)
         assert lower[index] <= most
         assert least <= upper[index]
+
+
+@pytest.mark.parametrize("step", [hs.RandomizedResponse(0.7), hs.Binomial(9, 0.3), hs.Binomial(40, 0.5).poisson(0.3)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3, 0.6])
+def test_sides_read_off_cells_of_atoms_contain_the_truth(step: hs.Step, epsilon: float) -> None:
+    pair = step.pair("remove")
+    lower, upper = one_step_delta(pair, epsilon)
+    exact = exact_delta(((pair, 1),), epsilon, digits=25)
+    assert Fraction(lower) <= exact.low
+    assert exact.high <= Fraction(upper)
+    assert upper - lower <= 1e-9 * upper
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("measure", ["p", "q"])
+def test_masses_as_wrong_as_they_say_keep_the_sides_true(
+    measure: str, sign: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair, error, cells = hs.RandomizedResponse(0.7).pair("remove"), 1e-3, AtomicPair.cells
+
+    def wrong(self: AtomicPair, losses: np.ndarray) -> CellMasses:
+        found = cells(self, losses)
+        log, doubt = getattr(found, f"log_{measure}"), getattr(found, f"error_{measure}")
+        return replace(found, **{f"log_{measure}": log + sign * 0.999 * error, f"error_{measure}": doubt + error})
+
+    monkeypatch.setattr(AtomicPair, "cells", wrong)
+    for epsilon in (0.0, 0.1, 0.6):
+        lower, upper = one_step_delta(pair, epsilon)
+        exact = exact_delta(((pair, 1),), epsilon, digits=25)
+        assert Fraction(lower) <= exact.low
+        assert exact.high <= Fraction(upper)
+        assert upper - lower <= 1e-2
 
 
 def test_each_side_is_that_of_its_own_pair() -> None:
