@@ -671,3 +671,22 @@ def test_arrays_of_one_list_are_answered_as_each_alone(run: hs.Composition | hs.
         for row, value in enumerate(values.tolist()):
             alone = ask(value)
             assert (alone.lower, alone.upper) == (together.lower[row], together.upper[row])
+
+
+def test_slopes_are_at_least_the_true_ones_where_little_is_left_of_them() -> None:
+    excess = Excess.of(Listed(*(np.array([one]) for one in (44.0, 14.0, 1.0, 0.0))))
+    assert excess.at(np.array([0.0]))[1][0] >= math.exp(-44.0)
+
+
+@pytest.mark.parametrize("rest", [2.0**-53, 1e-12, 1e-6])
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_steps_that_nearly_always_draw_the_record_are_answered_to_rounding(rest: float, direction: str) -> None:
+    curve, p, g = hs.account(hs.Binomial(1, 0.375).poisson(1.0 - rest), direction), Fraction(3, 8), Fraction(1.0 - rest)
+    without = [1 - p, p, Fraction(0)]
+    drawn = [(1 - g) * a + g * b for a, b in zip(without, [Fraction(0), 1 - p, p], strict=True)]
+    pair = (drawn, without) if direction == "remove" else (without, drawn)
+    delta = curve.delta(epsilon=0.0)
+    truth = sum((max(a - b, Fraction(0)) for a, b in zip(*pair, strict=True)), Fraction(0))
+    assert Fraction(delta.lower) <= truth <= Fraction(delta.upper)
+    assert delta.width < 1e-13
+    assert curve.epsilon(delta=0.4).width < 1e-12

@@ -152,6 +152,19 @@ def test_an_epsilon_takes_a_few_evaluations(
     assert 0 < calls <= 20
 
 
+@pytest.mark.parametrize("delta", [0.99, 0.999, 0.9999])
+@pytest.mark.parametrize("kinds", [((1.0 / 26.0, 5),), ((0.04, 9), (0.17, 2), (7.0, 3)), ((0.05, 5), (4.0, 2))])
+def test_a_delta_next_to_one_takes_a_few_evaluations(
+    kinds: tuple[tuple[float, int], ...], delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(ClosedForm, "_searched")
+    parts: Parts = [(LaplacePair(scale), steps) for scale, steps in kinds]
+    bound = ClosedForm(sides_of(parts)).epsilon(delta)
+    assert bound.width <= 1e-13 / (1.0 - delta)
+    assert exact_delta(parts, float(bound.upper), digits=20).low <= Fraction(delta)
+    assert exact_delta(parts, float(bound.lower), digits=20).high >= Fraction(delta)
+
+
 def test_many_epsilons_are_answered_as_one_is() -> None:
     for run in (hs.Laplace(1.0) * 12, hs.Laplace(2.0) * 5 + hs.RandomizedResponse(0.8) * 2):
         curve = hs.account(run)

@@ -286,3 +286,20 @@ def test_epsilon_of_one_step_with_kinks_takes_a_few_fans(
     monkeypatch.setattr(closed_form, "one_step_deltas", counting)
     hs.account(mechanism.poisson(rate=0.01)).epsilon(1e-5)
     assert 0 < fans <= 14  # of two directions
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "delta", "width"),
+    [
+        (hs.Laplace(37.6), 1e-22, 1e-14),
+        (hs.Laplace(37.6), 1e-300, 1e-14),
+        (hs.RandomizedResponse(0.75), 5e-324, 1e-14),
+        (hs.DiscreteGaussian(0.0837), 1.4e-147, 3e-11),
+        (hs.DiscreteGaussian(0.0837), 1e-300, 3e-11),
+    ],
+)
+def test_epsilons_a_few_roundings_from_a_loss_take_a_few_passes(
+    mechanism: hs.mechanisms.Mechanism, delta: float, width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(ClosedForm, "_searched")
+    assert hs.account(mechanism, "add").epsilon(delta).width < width

@@ -38,9 +38,10 @@ _OFF = 1e-3  # of the reach, by which interpolation on fans is off
 _TANGENTS = 60  # at most: a few do
 _DOUBTS = 4.0  # times the width of delta, that the end of a bracket of epsilon may be off
 _ZERO = np.zeros(1)
-_NEXT = 1.0 - U * np.array([0.0, 8.0, 32.0, 128.0, 512.0])  # of a largest loss, and just below it
+_ROUNDINGS = np.array([-2048.0, -512.0, -128.0, -32.0, -8.0, 0.0, 8.0, 32.0, 128.0, 512.0, 2048.0])  # about a loss
 _NEAR_END = np.geomspace(1.0, 1e-14, 15)  # of the distance from a largest loss
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
+_COARSE_FAN = np.linspace(0.15, 0.9, 6)  # of the same, where tangents lead on
 
 
 def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, GaussianPair] | None:
@@ -96,15 +97,13 @@ class PairSides:
         return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
-        """By interpolation on fans of the lower sides, or by tangents where delta has kinks."""
+        """By interpolation on fans of the lower sides; between kinks by tangents."""
+        if not self._is_smooth:
+            return self._by_tangents(deltas, guesses)
         points = guesses[:, None] * _FAN
         near = self.least(points.ravel()).reshape(points.shape)
         place = np.argmax(near < deltas[:, None], axis=1)
-        told = (deltas > 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
-        if not self._is_smooth:
-            rows = np.flatnonzero(told)
-            start, slope = self._by_tangents(points[rows, place[rows] - 1], deltas[rows])
-            return Beginnings(near[:, 0] <= deltas, rows, start, np.zeros(rows.size), slope, guesses[rows])
+        told = (deltas >= 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
         steep = near[np.arange(deltas.size), place] == 0.0
         rows, ends = np.flatnonzero(told & ~steep), np.flatnonzero(told & steep)
         start, slope = _interpolated(points[rows], near[rows], deltas[rows])
@@ -120,11 +119,16 @@ class PairSides:
             slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
         return Beginnings(at_zero, rows, start, _OFF * reach, slope, reach)
 
-    def _by_tangents(self, start: Array, deltas: Array) -> tuple[Array, Array]:
+    def _by_tangents(self, deltas: Array, guesses: Array) -> Beginnings:
         """Where tangents lead from before the crossings, and how steeply the logarithms fall there.
 
         delta is convex in ``e^epsilon``: no tangent leads beyond. Between kinks of discrete losses it is straight.
         """
+        at_zero = self.least(_ZERO) <= deltas
+        rows = np.flatnonzero((deltas >= 1e-300) & ~at_zero)
+        points, deltas = guesses[rows, None] * _COARSE_FAN, deltas[rows]
+        near = self.least(points.ravel()).reshape(points.shape)
+        start = np.where(near >= deltas[:, None], points, 0.0).max(axis=1)
         finite, left = deltas - self._above.mass_at_infinity, np.arange(deltas.size)
         log_q = np.zeros(deltas.size)
         for _ in range(_TANGENTS):
@@ -136,7 +140,7 @@ class PairSides:
             ahead = (start[left] < to) & np.isfinite(to)
             start[left] = np.where(ahead, to, start[left])
             left = left[ahead]
-        return start, np.exp(start + log_q) / deltas
+        return Beginnings(at_zero, rows, start, np.zeros(rows.size), np.exp(start + log_q) / deltas, guesses[rows])
 
 
 Sides = PairSides | LaplaceSum | OutcomeSides
@@ -225,13 +229,15 @@ class ClosedForm:
             proved = np.isfinite(found.upper - found.lower)
             lower[rows[proved]], upper[rows[proved]] = np.maximum(found.lower[proved], 0.0), found.upper[proved]
         left = np.flatnonzero(np.isinf(upper))
-        if left.size:  # deltas so small that they are taken a few roundings from the largest loss, the guess
-            ends = guesses[left, None] * _NEXT
+        if left.size:  # deltas taken a few roundings from a loss, the guess or where beginnings are
+            about = guesses.copy()
+            about[rows] = near.start
+            about, deltas = about[left, None], deltas[left, None]
+            sizes = about, np.maximum(about, 1.0)
+            ends = np.maximum(np.hstack([about + U * size * _ROUNDINGS for size in sizes]), 0.0)
             low, high = self._at(ends)
-            before = low >= deltas[left, None]
-            proved = before.any(axis=1) & (high[:, 0] <= deltas[left])
-            lower[left[proved]] = ends[proved, before[proved].argmax(axis=1)]
-            upper[left[proved]] = ends[proved, 0]
+            lower[left] = np.where(low >= deltas, ends, 0.0).max(axis=1)
+            upper[left] = np.where(high <= deltas, ends, np.inf).min(axis=1)
         return lower, upper
 
     def _at(self, points: Array) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ _MOST_LOSS = 1e4  # nats
 _SPARE = 20  # digits beyond those of a float
 _DEPTHS = (12, 40, 120, 360)  # digits for small deltas, tried in turn
 _SECANTS = 20  # at most: 1 to 9 do
-_LEAST_SLOPE = 0.1  # of their logarithms: 1 next to the largest loss, and mostly more away from it
+_LEAST_SLOPE = 0.1  # of these logarithms: 1 next to the largest loss, and mostly more away from it
 _CLOSE = 3e-3  # of the distance from the largest loss, that the last secant moves
 _LEAST_SPREAD = 3e-4  # of the distance
 
@@ -96,9 +96,9 @@ class LaplaceSum:
         return max(up(float(self._noise.largest)) + float(self._shifts[1].max()), 0.0)
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
-        """By secants between the logarithms of delta and of the distance from the largest loss, the guess."""
+        """By secants between the logarithms of delta's odds and of the distance from the largest loss, the guess."""
         at_zero = self._at_zero <= deltas
-        asked = np.flatnonzero((deltas > max(self._at_infinity[1], 1e-300)) & ~at_zero)
+        asked = np.flatnonzero((deltas > self._at_infinity[1]) & (deltas >= 1e-300) & ~at_zero)
         pairs = zip(deltas[asked].tolist(), guesses[asked].tolist(), strict=True)
         found = np.array([self._beginning(*pair) for pair in pairs]).reshape(-1, 4)
         told = np.isfinite(found[:, 0])
@@ -112,22 +112,26 @@ class LaplaceSum:
     def _beginning(self, delta: float, largest: float) -> tuple[float, float, float, float]:
         """About where delta is taken, its spread, the slope of its logarithm, the distance from the largest loss."""
         least = self._at_infinity[0]
-        goal, gap, slope = delta - least, math.inf, 1.0
+        goal, gap = delta - least, math.inf
+        odds = goal / (1.0 - delta)
         share = goal / max(math.ldexp(float(self._masses[0][self._shifts[1].argmax()]), -self._noise.steps), goal)
         # the mass at the largest loss alone has delta = 1 - e^-distance of it
         low, high = -math.inf, math.log(min(-math.log1p(-share) if share < 1.0 else math.inf, largest))
         before, at = high, high
         for _ in range(_SECANTS):
-            value = (self._at(largest - math.exp(at))[0] - least) / goal
+            found = self._at(largest - math.exp(at))[0]
+            value = (found - least) / (1.0 - found) / odds
             if value <= 0.0:
                 break
             last, gap = gap, math.log(value)
-            if at != before:
-                slope = max((gap - last) / (at - before), _LEAST_SLOPE)
+            slope = (gap - last) / (at - before) if at != before else 1.0
+            # where little is left of one, it falls about as an exponential of the distance
+            slope = max(slope, -0.5 * math.log1p(-found), _LEAST_SLOPE)
             move = gap / slope
             if abs(move) <= _CLOSE:
                 distance = math.exp(at - move)
-                return largest - distance, max(0.2 * abs(move), _LEAST_SPREAD) * distance, slope / distance, distance
+                spread, slope = max(0.2 * abs(move), _LEAST_SPREAD) * distance, slope * (1.0 - delta) / distance
+                return largest - distance, spread, slope, distance
             low, high = (at, high) if gap < 0.0 else (low, at)
             before, at = at, at - move
             if not low < at < high:

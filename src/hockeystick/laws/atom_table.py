@@ -110,8 +110,9 @@ class AtomTable:
                 np.append(32.0 * U + 2.0 * ELEMENTARY * (1.0 + abs(log_bottom)), error),
             )
         loss = sampled_losses(base, g)
-        # the rate is one rounding off where it is no float64: so is r - 1, and the loss moves by |1 - 1/r| of that
-        loss_error = sampled_loss_error(loss, base, g, base_error) + 1.01 * U * np.abs(np.expm1(-loss))
+        loss_error = sampled_loss_error(loss, base, g, base_error)
+        if g != rate:  # one rounding off: so is r - 1, and the loss moves by |1 - 1/r| of that
+            loss_error += 1.01 * U * np.abs(np.expm1(-loss))
         log_p = log_q + loss
         exact = self.exact_losses is not None and self.size <= _FEW and np.abs(self.loss).max(initial=0.0) <= _LARGEST
         return AtomTable(

@@ -41,8 +41,8 @@ def sampled_losses(base: Array, rate: Array | float) -> Array:
 
 def sampled_loss_error(loss: Array, base: Array, rate: Array | float, base_error: Array | float = 0.0) -> Array:
     """Bounds on the errors of `sampled_losses`, finite losses of bases in error by at most ``base_error``."""
-    # five roundings of g e^u - g over r, or six where r is summed; over r they are at most |1 - 1/r|
-    error = 6.2 * U * np.abs(np.expm1(-loss)) + ELEMENTARY * np.abs(loss)
+    # five roundings of g e^u - g, over r at most |1 - 1/r|; six of r where it is summed, of two terms of at least 0
+    error = 6.2 * U * np.minimum(np.abs(np.expm1(-loss)), 1.0) + ELEMENTARY * np.abs(loss)
     large = base > _LARGE
     if large.any():  # u plus what is at most 0 and at least ln g
         error = np.where(large, 7.1 * U - ELEMENTARY * np.log(rate) + U * np.abs(loss), error)

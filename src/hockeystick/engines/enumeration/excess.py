@@ -147,12 +147,12 @@ class Excess:
         return np.log1p(-share) - self.negative[k], self.weight[k] * (1.0 - share)
 
     def at(self, beyond: Array) -> tuple[Array, Array, Array]:
-        """``h(y)``, ``-h'(y)`` and the spread, for numbers -y, best in rising order."""
+        """``h(y)``, ``-h'(y)`` and the spread, for numbers -y, best in rising order; the slope rounded up."""
         place = self.places(beyond)
         short = np.expm1(np.minimum(self.negative[place] - beyond, 0.0))
         weight = self.weight[place]
         fall = weight * short
-        return self.height[place] - fall, weight + fall, self.spread[place]
+        return self.height[place] - fall, weight * (1.0 + 8.0 * U) + fall, self.spread[place]
 
     def places(self, beyond: Array) -> Places:
         """The last k with ``-l_k <= beyond``, or 0, of rising numbers.

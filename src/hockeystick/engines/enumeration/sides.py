@@ -82,5 +82,5 @@ class OutcomeSides:
         """On the line between two losses."""
         start, slope = self._excess.crossings(np.maximum(deltas - self._at_infinity[0], 0.0))
         at_zero = start <= 0.0
-        rows = np.flatnonzero((deltas > max(self._at_infinity[1], 1e-300)) & ~at_zero)
+        rows = np.flatnonzero((deltas > self._at_infinity[1]) & (deltas >= 1e-300) & ~at_zero)
         return Beginnings(at_zero, rows, start[rows], np.zeros(rows.size), slope[rows] / deltas[rows], guesses[rows])
