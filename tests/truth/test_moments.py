@@ -251,6 +251,16 @@ def test_a_count_that_is_no_float_is_rounded_outward() -> None:
             assert Fraction(float(low)) <= count * Fraction(float(value)) <= Fraction(float(high))
 
 
+def test_divergences_that_leave_float64_are_infinite_and_hide_no_other_order() -> None:
+    curve = RenyiCurve([2.0, 1e150], hs.Bound(np.array([0.0, 1e308]), np.array([0.1, 1e308]), "stated"))
+    for more in (curve + curve, curve * 10):
+        assert _uppers(more.divergence)[1] == math.inf
+        assert np.isfinite(np.asarray(more.divergence.sides[0])).all()
+    for epsilon, most in ((10.0, 1e-4), (1e200, 1e-300)):
+        assert 0.0 < _upper(curve.delta(epsilon)) < most
+    assert _upper(curve.epsilon(1e-5)) == pytest.approx(0.1 + math.log(1e5 / 4.0), rel=1e-13, abs=0.0)
+
+
 def test_add_remove_takes_the_larger_divergence() -> None:
     step = hs.Gaussian(1.0).poisson(0.1)
     both = hs.renyi(step, [2.0, 20.0]).divergence

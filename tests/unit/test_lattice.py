@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
 from hockeystick.engines.lattice.compose import composed_infinity
@@ -18,6 +19,7 @@ from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.hull import spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.tangents import tangents
+from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import dyadic_below
@@ -187,3 +189,10 @@ def test_a_mean_loss_far_below_its_only_point_is_not_raised() -> None:
     """All losses lie a thousand nats below the points: what is left of them is next to nothing."""
     pld = tangents(LaplacePair(1.0), Grid.covering(1000.0, 1010.0, 0.5))
     assert pld.loss_bounds[1] <= 0.0  # the mean of e^-L under P is one
+
+
+def test_a_window_too_long_to_transform_is_refused_in_words_before_it_is_made() -> None:
+    run = hs.Laplace(3e8) * (3 * 10**14)  # the lattice spreads so many steps over 8e7 points
+    curve = hs.account(run, "add", accountant=hs.accountants.Lattice(1e-4))
+    with pytest.raises(PrecisionError, match=r"79626240 points, more than the 67108864 .*: use a larger spacing"):
+        curve.delta(0.1)

@@ -106,7 +106,7 @@ def test_levels_of_a_transform_stay_below_the_stated_bound() -> None:
     assert checked > 1000
 
 
-@pytest.mark.parametrize("length", [7, 2 * 1009, 2**26 * 3])
+@pytest.mark.parametrize("length", [7, 2 * 1009])
 def test_other_lengths_have_no_bound(length: int) -> None:
     with pytest.raises(ValueError, match="no error bound"):
         fft_error(length)

@@ -105,7 +105,8 @@ class RenyiCurve:
         a, b = self.divergence, other.divergence
         if isinstance(a, Bound) and isinstance(b, Bound):
             lower = np.maximum(a.lower, b.lower)
-            upper = _up(np.asarray(a.upper) + np.asarray(b.upper))
+            with np.errstate(over="ignore"):  # beyond float64: infinite
+                upper = _up(np.asarray(a.upper) + np.asarray(b.upper))
             return RenyiCurve(self.orders, Bound(lower, upper, a.method, (*a.notes, *b.notes)))
         value = np.asarray(a.sides[1]) + np.asarray(b.sides[1])
         error = np.asarray(a.estimate.error) + np.asarray(b.estimate.error)
@@ -118,7 +119,8 @@ class RenyiCurve:
         d = self.divergence
         if isinstance(d, Bound):
             least, most = (float_beside(Fraction(count), up=side) for side in (False, True))
-            lower, upper = _down(least * np.asarray(d.lower)), _up(most * np.asarray(d.upper))
+            with np.errstate(over="ignore"):  # beyond float64: infinite, the lower side the largest number
+                lower, upper = _down(least * np.asarray(d.lower)), _up(most * np.asarray(d.upper))
             return RenyiCurve(self.orders, Bound(lower, upper, d.method, d.notes))
         return RenyiCurve(
             self.orders, Estimate(times * np.asarray(d.value), times * np.asarray(d.error), d.method, d.notes)
@@ -155,7 +157,8 @@ class RenyiCurve:
         return self._converted(check_epsilon(epsilon), lambda value: self._delta(value, kind))
 
     def _converted(self, values: Array, convert: Callable[[float], float]) -> Bound | Estimate:
-        upper: Real = np.array([convert(float(value)) for value in values.ravel()]).reshape(values.shape)
+        with np.errstate(over="ignore", invalid="ignore"):  # an order whose bound leaves float64 tells nothing
+            upper: Real = np.array([convert(float(value)) for value in values.ravel()]).reshape(values.shape)
         upper = float(upper) if np.ndim(upper) == 0 else upper
         method = f"{_METHOD}, best of {self.orders.size} orders"
         if isinstance(self.divergence, Bound):
@@ -177,7 +180,7 @@ class RenyiCurve:
         log_delta = math.log(delta)
         value = r + (kernel - log_delta) / theta
         rounding = 8.0 * U * (np.abs(r) + (np.abs(kernel) + abs(log_delta)) / theta)
-        best = float(np.min(np.where(np.isfinite(r), value + rounding, math.inf)))
+        best = float(np.fmin.reduce(value + rounding, initial=math.inf))
         return max(best, 0.0)
 
     def _delta(self, epsilon: float, kind: str) -> float:
@@ -186,7 +189,7 @@ class RenyiCurve:
         theta, r, kernel = self.orders - 1.0, np.asarray(self.divergence.sides[1]), self._log_kernel(kind)
         value = theta * (r - epsilon) + kernel
         rounding = 8.0 * U * (theta * (np.abs(r) + epsilon) + np.abs(kernel) + 1.0)
-        best = float(np.min(np.where(np.isfinite(r), value + rounding, math.inf)))
+        best = float(np.fmin.reduce(value + rounding, initial=math.inf))
         return min(exp_up(best), 1.0) if best < 0.0 else 1.0
 
 

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from hockeystick.errors import PrecisionError
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.rounding import FFT_LEVEL
 from hockeystick.numerics.rounding import POWER_STEP as POWER_STEP
@@ -37,16 +38,22 @@ def even_smooth_length(least: int) -> int:
 def fft_error(length: int) -> float:
     """Bound on the error of every output of a transform of this length, relative to the sum of the absolute inputs.
 
-    Raises ValueError for a length above 2^26 or with a prime factor above 5, for which no bound is proved.
+    Raises PrecisionError for a length above 2^26, and ValueError for one with a prime factor above 5: for these no
+    bound is proved. Ask before anything of that length is made.
     """
+    if length > _LONGEST:
+        raise PrecisionError(
+            f"this takes a transform of {length} points, more than the {_LONGEST} that an error bound is proved for:"
+            " use a larger spacing or tolerance, fewer points, or accountants.Certified"
+        )
     rest = length
     for prime in (2, 3, 5):
         while rest % prime == 0:
             rest //= prime
-    if rest != 1 or length > _LONGEST:
+    if rest != 1:
         raise ValueError(
-            f"no error bound is proved for a transform of length {length}: it is for lengths up to {_LONGEST} without"
-            " prime factors above 5"
+            f"no error bound is proved for a transform of length {length}: it is for lengths without prime factors"
+            " above 5"
         )
     return (math.log2(length) + 3.0) * FFT_LEVEL
 

@@ -137,6 +137,7 @@ class TiltedComposition:
     def _compose(self, parts: Parts) -> tuple[Array, float, float, float]:
         """Composed tilted masses, the log of their scale, their relative and their absolute error."""
         theta, n = self.window.theta, self.length
+        one_error = fft_error(n)
         product = np.ones(n // 2 + 1, dtype=np.complex128)
         floor = np.ones(n // 2 + 1)
         log_scales, relative, transform_error, shift = [], 0.0, 0.0, 0
@@ -150,13 +151,13 @@ class TiltedComposition:
             floor *= floored_power(magnitude, count)
             log_scales.append(count * log_scale)
             relative += count * (error + U * abs(log_scale))
-            transform_error += count * (fft_error(n) * 1.0001 + POWER_STEP)
+            transform_error += count * (one_error * 1.0001 + POWER_STEP)
             shift += count * start
         spread = 1.0 / n * (2.0 * float(floor.sum()))  # mean of G over all frequencies, each half counted twice
         # |w_j| is at most the computed magnitude plus 2 e_j, and the floor of G at least 1/2
         growth = math.exp(min(4.0 * transform_error, 700.0))
         # 1.001: the sum over the frequencies and the powers in it, below n u and u a step of themselves
-        mass_error = 1.001 * (2.0 * transform_error + fft_error(n)) * spread * growth + 1e-300
+        mass_error = 1.001 * (2.0 * transform_error + one_error) * spread * growth + 1e-300
         composed = np.roll(inverse_real(product, n), (shift - self._low_index) % n)
         return composed, math.fsum(log_scales), relative + U * self.steps, mass_error
 

@@ -175,10 +175,9 @@ class TiltedStep:
 
     def full(self, length: int) -> StepSpectrum:
         """All frequencies, by FFT; no bands."""
+        scalars = self._with_error(fft_error(length) * 1.0001)
         folded = np.asarray(np.bincount(self.index % length, self.masses, length), dtype=np.float64)
-        return StepSpectrum(
-            transform_real(folded), self.start, np.empty(0), self._with_error(fft_error(length) * 1.0001)
-        )
+        return StepSpectrum(transform_real(folded), self.start, np.empty(0), scalars)
 
     def low(self, kept: int, length: int) -> StepSpectrum:
         """The lowest frequencies, by their sums, and bounds on the rest."""
