@@ -273,19 +273,19 @@ def test_an_epsilon_below_which_no_cut_is_told_to_be_has_a_delta_of_at_most_1(mo
 
 
 @pytest.mark.parametrize("mechanism", [hs.Laplace(1.0), hs.DiscreteGaussian(2.0)])
-def test_epsilon_of_one_step_with_kinks_takes_a_few_fans(
+def test_epsilon_of_one_step_with_kinks_takes_a_few_passes(
     mechanism: hs.mechanisms.Mechanism, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fans, several = 0, closed_form.one_step_deltas
+    passes, several = 0, closed_form.one_step_deltas
 
     def counting(pair: Pair, points: np.ndarray, **above: Pair) -> tuple[np.ndarray, np.ndarray]:
-        nonlocal fans
-        fans += 1
+        nonlocal passes
+        passes += 1
         return several(pair, points, **above)
 
     monkeypatch.setattr(closed_form, "one_step_deltas", counting)
     hs.account(mechanism.poisson(rate=0.01)).epsilon(1e-5)
-    assert 0 < fans <= 14  # of two directions
+    assert 0 < passes <= 14  # of two directions
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,7 @@ from hockeystick.exact.balls import LOW_BITS, precision, working_bits
 from hockeystick.exact.composite import Composite
 from hockeystick.exact.curve import CompositeCurve
 
-_MARGIN = (
-    1e-12  # far above the rounding of the floats that losses are added up in, relative to the largest possible sum
-)
+_MARGIN = 1e-12  # of the largest possible sum: far above the rounding of the floats that losses are added up in
 
 
 @final

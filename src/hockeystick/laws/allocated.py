@@ -320,7 +320,7 @@ class AllocatedCurve(CertifiedCurve):
         return np.minimum(low, 1.0), np.minimum(high, 1.0)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=8)
 def _kept(
     curve: AllocatedCurve, centre: float, ends: tuple[float, float], noise: float | None
 ) -> StopLossLine | StopLoss:
