@@ -16,54 +16,42 @@ one another share theirs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from typing import final
 
 import numpy as np
 
 from hockeystick.errors import PrecisionError, check_count, set_fields
-from hockeystick.laws.allocated_line import StopLossLine
-from hockeystick.laws.allocated_line_plan import plan_line
-from hockeystick.laws.allocated_plan import plan_sum
-from hockeystick.laws.base import Array, CertifiedCurve, Extreme, InfiniteMass, Pair, least_infinite
+from hockeystick.laws.allocated_stations import AllocatedStations, kept_station
+from hockeystick.laws.base import Array, CertifiedCurve, Extreme, InfiniteMass, least_infinite
 from hockeystick.laws.extent import LEAST_DELTA
-from hockeystick.numerics.lattice_sum import SumWindow
-from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, dyadic_below, exp_down, exp_up
-from hockeystick.numerics.stop_loss import (
-    NOISE_LOST,
-    TENTS,
-    LinearCells,
-    StopLoss,
-    lognormal_square,
-    noise_deviation,
-    surely_beyond,
-)
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_down, exp_up
 
 _RATIO = 2.0**0.125  # of the epsilons of neighbouring stations
 _EVEN, _STEP = 1.0, 0.1  # beyond the first (nats) they stand the second apart
 _NEAREST = 0.05  # the least of them, in standard deviations of the round's likelihood ratio
-_EPSILON_WIDTH = 7e-7  # nats asked of one round
-_RELATIVE_WIDTH = 2e-4  # of delta, asked for as well
-_OF_CHORDS = 1e-6  # the same where chords are drawn through its answers
-_ROUGH = 2048  # cells that a plan is made by
 _LARGEST_LOSS = 350.0  # nats: the square of e to this power stays finite, and what that is multiplied by
-_MOST_POINTS = 1 << 21  # of one lattice
-_LOG_RARE = (-40.0, -80.0, -160.0, -320.0, -640.0)  # ln of the P-mass of losses too rare to matter, tried in turn
 _FARTHEST = 600.0  # nats up to which the curve is looked at: likelihood ratios of all steps have floats there
-_NEGLIGIBLE = 1e-8  # of the answer, that they may add
-_SURELY = 3.0  # nats, by which a guide of the answer may be too small
 _GUESSES = 16  # rough lattices for it
-_ABREAST = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
+_REACH = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
 _SEEN = 20.0  # nats, of the errors, that a station is asked for at once
 _CHORDS = 1e-5  # relative width that is narrow beside what chords cost, about delta of 1; they cost more further out
-_FAR = 25.0  # nats of delta from where on less accuracy will do
+_BY_JUMP, _AT_ONCE = 1e-8, 1e-6  # relative widths wanted of a single jump, and at which nothing else is asked
+_PART = 0.05  # of what chords cost: how wide it may be
+_ABREAST = 256  # of its answers
+_LEAST = 1e-280  # of delta over e^epsilon, where tables end whose points cost next to nothing
+_LOG_LEAST = -700.0  # ln of the least delta looked for
+_FAR_CELLS, _FAR_POINTS = 512, 128  # of W, and epsilons, of bounds far out
+_FAR_TILTS = 2.0 ** np.arange(12.0)  # theirs, over k
+_FAR = 25.0  # nats of delta from where on lattices may be coarser
 _WORSE = 3.0  # times the relative width in its middle, that an answer of a lattice may have
 
 
 @final
 @dataclass(frozen=True)
-class AllocatedCurve(CertifiedCurve):
+class AllocatedCurve(AllocatedStations, CertifiedCurve):
     """The certified curve of one round: for every epsilon, bounds on delta.
 
     Parameters
@@ -82,10 +70,6 @@ class AllocatedCurve(CertifiedCurve):
     >>> 0.0 < lower < upper < 1.001 * lower
     True
     """
-
-    base: Pair
-    steps: int
-    mirrored: bool = False
 
     def __post_init__(self) -> None:
         set_fields(self, steps=check_count("steps", self.steps, minimum=2))
@@ -123,8 +107,13 @@ class AllocatedCurve(CertifiedCurve):
         epsilon = min(2.0 * self._nearest / _NEAREST, 0.5 * high)
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])
-            station = _kept(self, *self._place(epsilon), self._nearest)
-            value, beside = (float(x) for x in self._read(station, at)[1])
+            least, most = self._jumped(at)
+            if not (least >= 0.9 * most).all():
+                if most[0] <= delta:
+                    high, epsilon = epsilon, 0.5 * (low + epsilon)
+                    continue
+                most = self._read(kept_station(self, *self._place(epsilon), self._nearest).bounds, at)[1]
+            value, beside = most.tolist()
             low, high = (epsilon, high) if value > delta else (low, epsilon)
             slope = max(math.log(value / beside) / (1e-3 * epsilon), 1e-3) if value > beside > 0.0 else math.inf
             step = math.log(value / delta) / slope if value > 0.0 and math.isfinite(slope) else -0.5 * (epsilon - low)
@@ -135,14 +124,18 @@ class AllocatedCurve(CertifiedCurve):
         return epsilon
 
     def at(self, epsilon: float) -> tuple[float, float]:
-        try:
-            asked = min(epsilon, _FARTHEST)
-            low, high = self._read(_kept(self, *self._place(asked), None), np.array([asked]))
-        except PrecisionError:
-            if epsilon <= 1.0:
-                raise
-            return self.infinite_mass.low, self.at(0.5 * asked)[1]  # delta falls
-        return float(low[0]) if asked == epsilon else self.infinite_mass.low, float(high[0])
+        asked = np.array([min(epsilon, _FARTHEST)])
+        low, high = self._jumped(asked)
+        if low[0] < (1.0 - _AT_ONCE) * high[0]:
+            try:
+                sides = self._read(kept_station(self, *self._place(float(asked[0])), None).bounds, asked)
+                low, high = np.maximum(low, sides[0]), np.minimum(high, sides[1])
+            except PrecisionError:
+                if high[0] == 1.0 and epsilon <= 1.0:
+                    raise
+                if high[0] == 1.0:
+                    return self.infinite_mass.low, self.at(0.5 * float(asked[0]))[1]  # delta falls
+        return float(low[0]) if asked[0] == epsilon else self.infinite_mass.low, float(high[0])
 
     def _place(self, epsilon: float) -> tuple[float, tuple[float, float]]:
         """The station that answers: its middle and its ends. Their places do not depend on what was asked before."""
@@ -164,6 +157,40 @@ class AllocatedCurve(CertifiedCurve):
 
     def _inside(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
         """The same up to the largest loss."""
+        start = self._jump_starts(epsilons)
+        low, high = self._near(epsilons[:start], spacing)
+        for at in range(start, epsilons.size, _ABREAST):
+            some = epsilons[at : at + _ABREAST]
+            sides = self._jumped(some, _AT_ONCE)
+            low, high = np.append(low, sides[0]), np.append(high, sides[1])
+            gone = np.flatnonzero(sides[1] < _LEAST * np.exp(some))
+            if gone.size:
+                end = at + int(gone[0]) + 1
+                rest = epsilons.size - end
+                return np.append(low[:end], np.zeros(rest)), np.append(high[:end], np.full(rest, high[end - 1]))
+        return low, high
+
+    def _jump_starts(self, epsilons: Array) -> int:
+        """About the first from which on a single jump tells delta, beside what chords cost."""
+        low, high = 0, epsilons.size if self.single_jump is not None else 0
+        if high == 0:
+            return epsilons.size
+        while low < high:
+            middle = (low + high) // 2
+            at = epsilons[middle : middle + 1]
+            least, most = self._jumped(at, _AT_ONCE)
+            told = least >= (1.0 - _PART * _of_chords(most)) * most or most < _LEAST * np.exp(at)
+            low, high = (low, middle) if told else (middle + 1, high)
+        return low
+
+    def _jumped(self, epsilons: Array, narrow: float = _BY_JUMP) -> tuple[Array, Array]:
+        """What a single jump tells of delta: 0 and 1 where it tells nothing."""
+        if self.single_jump is None:
+            return np.zeros(epsilons.size), np.ones(epsilons.size)
+        return self._read(partial(self.single_jump.bounds, narrow=narrow), epsilons)
+
+    def _near(self, epsilons: Array, spacing: float) -> tuple[Array, Array]:
+        """The same from stations."""
         low, high = np.zeros(epsilons.size), np.ones(epsilons.size)
         at, reach, coarser = 0, self._nearest, 1.0
         while at < epsilons.size:
@@ -171,10 +198,9 @@ class AllocatedCurve(CertifiedCurve):
             centre = start + min(reach, start)
             station = self.station(centre, (start, centre + reach), noise=0.6 * spacing * coarser)
             near = epsilons[at : max(int(np.searchsorted(epsilons, centre + _SEEN / station.steepness)), at + 2)]
-            own_low, own_high = self._read(station, np.append(centre, near))
+            own_low, own_high = self._read(station.bounds, np.append(centre, near))
             widths = 1.0 - own_low / own_high
-            nats = 1.0 - np.log(own_high)
-            allowed = np.maximum(_WORSE * widths[0], _CHORDS * nats * np.maximum(nats / _FAR, 1.0) ** 4)
+            allowed = np.maximum(_WORSE * widths[0], _of_chords(own_high))
             good = int(np.append(widths[1:] > allowed[1:], True).argmax())
             if good == 0 and centre > start:
                 reach *= 0.25 if reach > spacing else 0.0
@@ -182,14 +208,34 @@ class AllocatedCurve(CertifiedCurve):
             end = at + max(good, 1)
             low[at:end], high[at:end] = own_low[1 : end - at + 1], own_high[1 : end - at + 1]
             if end == epsilons.size or high[end - 1] < LEAST_DELTA:
-                low[end:], high[end:] = 0.0, high[end - 1]
+                low[end:], high[end:] = 0.0, np.minimum(high[end - 1], self._far(epsilons[end:]))
                 break
             before = max(end - 9, 0)
             slope = math.log(high[before] / high[end - 1]) / float(epsilons[end - 1] - epsilons[before] or 1.0)
-            steepest = max(slope, station.steepness, float(nats[good]))
-            coarser = max(float(nats[good]) / _FAR, 1.0) ** 2
-            at, reach = end, min(_ABREAST / steepest, 4.0 * max(reach, self._nearest))
+            nats = 1.0 - math.log(own_high[good])
+            steepest = max(slope, station.steepness, nats)
+            coarser = max(nats / _FAR, 1.0) ** 2
+            at, reach = end, min(_REACH / steepest, 4.0 * max(reach, self._nearest))
         return low, high
+
+    def _far(self, epsilons: Array) -> Array:
+        """Upper bounds further out, of the reverse: Chernoff's, at some of the epsilons."""
+        if not self.mirrored or epsilons.size == 0:
+            return np.ones(epsilons.size)
+        t, (low, high) = float(self.steps), self.base.loss_range(_LOG_LEAST / self.steps - 3.0, -3.0, "Q")
+        losses = np.linspace(low, high, _FAR_CELLS)
+        cells = self.base.cells(losses)
+        least = np.append(0.0, np.exp(losses - cells.slack - ELEMENTARY * (1.0 + np.abs(losses))))
+        mass = np.exp(cells.log_q + cells.error_q) * (1.0 + 2.0 * ELEMENTARY)
+        index = np.unique(np.linspace(0, epsilons.size - 1, _FAR_POINTS).astype(np.int64))
+        best = np.zeros(index.size)
+        for tilt in _FAR_TILTS:  # times k: what that is off by moves the bound by as much
+            with np.errstate(over="ignore", under="ignore"):
+                moment = np.exp(-np.multiply.outer(tilt * np.exp(epsilons[index]) / t, least)) @ mass
+            whole = (moment + self.base.reverse_mass_at_infinity) * (1.0 + 2.0 * _FAR_CELLS * U) + TINY
+            best = np.minimum(best, t * np.log(np.minimum(whole, 1.0)) + tilt * (1.0 + 1e-9) - 1.0 - math.log(tilt))
+        found = np.maximum(np.exp(best * (1.0 - 8.0 * U)) * (1.0 + 1e-9), TINY)
+        return np.asarray(found[np.searchsorted(index, np.arange(epsilons.size), side="right") - 1])
 
     @cached_property
     def _nearest(self) -> float:
@@ -204,114 +250,10 @@ class AllocatedCurve(CertifiedCurve):
         second += self.base.reverse_mass_at_infinity  # where W is 0
         return _NEAREST * min(math.sqrt(second / self.steps), 1.0)
 
-    def _point(self, epsilon: float) -> float:
-        """k, to within 6 u of itself."""
-        return self.steps * math.exp(-epsilon if self.mirrored else epsilon)
-
-    def station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> StopLossLine | StopLoss:
-        """What answers about one epsilon and serves a range of them: a line, or a lattice where none is as narrow.
-
-        ``noise``: the standard deviation of a lattice's noise, over k, where more accuracy is of no use.
-        """
-        k = self._point(centre)
-        points = [self._point(end) for end in (*ends, centre)]
-        line = _kept_line(self, k, max(points))
-        width = 1.0 if line is None else _width(line, k)
-        if line is not None and width <= (
-            _OF_CHORDS if noise else min(_EPSILON_WIDTH * line.steepness, _RELATIVE_WIDTH)
-        ):
-            return line
-        lattice = self._lattice(k, points, noise)
-        return line if line is not None and width <= _width(lattice, k) else lattice
-
-    def line(self, k: float, largest: float) -> StopLossLine | None:
-        """The contour, where W is lognormal and a line is short enough."""
-        if self.base.gaussian_mu is None:
-            return None
-        shift = float(self.base.gaussian_mu)
-        try:
-            plan = plan_line(shift, self.steps, k, largest, below=self.mirrored)
-            return StopLossLine(plan, shift, self.steps, reference=k, below=self.mirrored)
-        except PrecisionError:
-            return None  # a lattice may serve
-
-    def _lattice(self, k: float, points: list[float], noise: float | None) -> StopLoss:
-        """A lattice, whatever the likelihood ratio."""
-        needed = (
-            max(points) if self.mirrored else min(max(points), surely_beyond(max(points), self.steps, self._square))
-        )
-        for level in _LOG_RARE:
-            _, top = self.base.loss_range(level, level)
-            largest = 1.01 * min(needed, math.exp(min(top, 700.0)))
-            rough = self._cells(dyadic_below(largest / _ROUGH), largest)
-            masses = rough.spread()
-            window, coarse, log_most = plan_sum(
-                masses.mirrored() if self.mirrored else masses, self.steps, -k if self.mirrored else k
-            )
-            spacing = dyadic_below(max(coarse, (window.high - window.low) / _MOST_POINTS))
-            if largest > needed:
-                break
-            rare = float(rough.rare_terms(self.steps, below=self.mirrored).bounds(np.array([k]))[1][0])
-            if rare > _NEGLIGIBLE * exp_up(log_most + _SURELY):
-                continue  # no lattice needs to tell
-            station = StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
-            if rare <= _NEGLIGIBLE * float(station.bounds(np.array([k]))[1][0]) < math.inf:
-                break
-        if noise is None:
-            spacing = self._fitted(largest, window, k, spacing)
-        else:
-            spacing = dyadic_below(min(spacing, noise * k / noise_deviation(1.0, self.steps)))
-        reach = TENTS[-1] * noise_deviation(spacing, self.steps)
-        sign = -1.0 if self.mirrored else 1.0
-        signed = [sign * point for point in points]
-        window = replace(
-            window, low=min(window.low, min(signed) - 1.1 * reach), high=max(window.high, max(signed) + 1.1 * reach)
-        )
-        spacing = dyadic_below(max(spacing, (window.high - window.low) / _MOST_POINTS))
-        return StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
-
-    def _fitted(self, largest: float, window: SumWindow, k: float, coarse: float) -> float:
-        """The spacing that makes the bracket at k as narrow as asked for, by the curvature seen on a coarse lattice."""
-        station = StopLoss(self._cells(coarse, largest), self.steps, window, reference=k, below=self.mirrored)
-        arm = max(min(0.3 / window.theta, 0.1 * k), 2.0 * coarse)  # between two points upper sides are straight lines
-        before, at, after = (float(x) for x in station.bounds(np.array([k - arm, k, k + arm]))[1])
-        scale = arm * arm * at
-        if not 0.0 < abs(before - after) < math.inf or scale == 0.0:
-            return coarse  # nothing is known of the curve so far out
-        curvature = max(before + after - 2.0 * at, 1e-9 * at) / scale
-        slope = abs(before - after) / (2.0 * arm * at)
-        width = min(_EPSILON_WIDTH * slope * k, _RELATIVE_WIDTH)
-        deviation = math.sqrt(width / (NOISE_LOST * curvature))
-        return min(dyadic_below(deviation / noise_deviation(1.0, self.steps)), coarse)
-
-    def _cells(self, spacing: float, largest: float) -> LinearCells:
-        """The masses of W between multiples of a spacing, up to the largest that is not rare."""
-        index = np.arange(1, max(math.ceil(largest / spacing), 2) + 1)
-        losses = np.log(index * spacing)
-        cells = self.base.cells(losses)
-        slack = float(cells.slack.max()) + ELEMENTARY * float(np.abs(losses).max())
-        return LinearCells(
-            spacing,
-            index,
-            cells.log_q,
-            cells.log_p,
-            cells.error_q,
-            cells.error_p,
-            slack,
-            zero_mass=self.base.reverse_mass_at_infinity,
-            mean=1.0 - self.base.mass_at_infinity,
-            square=self._square,
-        )
-
-    @property
-    def _square(self) -> float:
-        """E W^2, where it is known."""
-        return math.inf if self.base.gaussian_mu is None else lognormal_square(float(self.base.gaussian_mu))
-
-    def _read(self, station: StopLossLine | StopLoss, epsilons: Array) -> tuple[Array, Array]:
+    def _read(self, bounds: Callable[[Array], tuple[Array, Array]], epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""
         grow = np.exp(epsilons)
-        low, high = station.bounds(self.steps / grow if self.mirrored else self.steps * grow)
+        low, high = bounds(self.steps / grow if self.mirrored else self.steps * grow)
         scale = grow / self.steps if self.mirrored else 1.0 / self.steps
         low, high = low * scale * (1.0 - 16.0 * U), high * scale * (1.0 + 16.0 * U)
         if not self.mirrored:
@@ -320,21 +262,7 @@ class AllocatedCurve(CertifiedCurve):
         return np.minimum(low, 1.0), np.minimum(high, 1.0)
 
 
-@lru_cache(maxsize=8)
-def _kept(
-    curve: AllocatedCurve, centre: float, ends: tuple[float, float], noise: float | None
-) -> StopLossLine | StopLoss:
-    """A station, kept for the next question."""
-    return curve.station(centre, ends, noise)
-
-
-@lru_cache(maxsize=32)
-def _kept_line(curve: AllocatedCurve, k: float, largest: float) -> StopLossLine | None:
-    """A line, kept: where one is narrow enough, rough answers and accurate ones are read off the same."""
-    return curve.line(k, largest)
-
-
-def _width(station: StopLossLine | StopLoss, k: float) -> float:
-    """The relative width of the bracket at k."""
-    low, high = (float(side[0]) for side in station.bounds(np.array([k])))
-    return 1.0 - low / high if 0.0 < high < math.inf else 1.0
+def _of_chords(delta: Array) -> Array:
+    """About the relative width of delta that chords cost where it is so large."""
+    nats = 1.0 - np.log(delta)
+    return np.asarray(_CHORDS * nats * np.maximum(nats / _FAR, 1.0) ** 4)

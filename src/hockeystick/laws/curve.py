@@ -32,7 +32,6 @@ from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import CertifiedCurve, LossQuantum
-from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
 from hockeystick.transforms.summand import Summand
@@ -40,6 +39,7 @@ from hockeystick.transforms.summand import Summand
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
 _FINEST = 2.0**-30
+_LEAST = 1e-280  # of delta over e^epsilon: masses of Q are floats
 _FARTHEST = 256.0  # nats
 _LIFT = 1e-6  # relative: what upper bounds are raised by where they would not be convex at a = 1
 _STRAIGHT = 1e-9  # relative change of slope that is none: rounding could turn it round
@@ -137,7 +137,8 @@ def _values(curve: CertifiedCurve) -> _Values:
     high = np.minimum.accumulate(high)  # delta never rises
     low = np.maximum.accumulate(low[::-1])[::-1]
     changing = np.flatnonzero(high > high[-1] * (1.0 + 1e-3))
-    last = min(int(changing[-1]) + 3 if changing.size else 0, int((high >= LEAST_DELTA).sum()) + 2)
+    told = int((high >= _LEAST * np.exp(index * spacing)).sum())
+    last = min(int(changing[-1]) + 3 if changing.size else 0, told + 2)
     last = max(min(last, index.size), 4)
     return _Values(index[:last], low[:last], high[:last])
 

@@ -1,0 +1,188 @@
+"""A round far out, where a single step decides: against quadrature, ball arithmetic, and what is proved on the way."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.exact import Enclosure
+from hockeystick.exact.evaluate import curve_of
+from hockeystick.exact.exponent import exact_epsilon_of
+from hockeystick.laws import GaussianPair, LaplacePair
+from hockeystick.laws.allocated import AllocatedCurve
+from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.one_step import one_step_delta
+from hockeystick.laws.single_jump import SingleJump, _density, _Others
+
+
+def stop_loss(m: mpmath.mpf, c: mpmath.mpf) -> mpmath.mpf:
+    """E (W - c)+."""
+    if c <= 0:
+        return 1 - c
+    z = (mpmath.log(c) + m * m / 2) / m
+    return mpmath.ncdf(m - z) - c * mpmath.ncdf(-z)
+
+
+def two_terms(sigma: float, k: float) -> mpmath.mpf:
+    """E (W_1 + W_2 - k)+ by quadrature over the first, relative to one term alone: rules stop at absolute errors."""
+    m = 1 / mpmath.mpf(sigma)
+    scale, middle = stop_loss(m, mpmath.mpf(k)), (mpmath.log(k) + m * m / 2) / m
+    near = [middle + side * mpmath.mpf(10) ** -j for j in range(-1, 8, 2) for side in (-1, 1)]
+    steps = [*range(-12, 13, 2), *(middle + j for j in range(-4, 5, 2))]
+
+    def inner(z: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.npdf(z) * stop_loss(m, k - mpmath.exp(m * z - m * m / 2)) / scale
+
+    return scale * mpmath.quad(inner, sorted({*steps, *near, middle}))
+
+
+def jump(sigma: float, steps: int, epsilon: float) -> tuple[float, float]:
+    """The bracket of a sum's stop-loss transform, k as a float."""
+    k = steps * math.exp(epsilon)
+    low, high = SingleJump(GaussianPair(sigma), 1.0 / sigma, steps).bounds(np.array([k]))
+    return float(low[0]), float(high[0])
+
+
+@pytest.mark.parametrize(
+    ("sigma", "epsilon", "width"),
+    [
+        (1.0, 5.0, 1e-4),
+        (1.0, 12.0, 1e-11),
+        (0.25, 120.0, 1e-10),
+        (4.0, 5.0, 1e-3),
+        (0.52, 69.6, 2e-10),
+        (2.0, 15.0, 1e-9),
+    ],
+)
+def test_brackets_contain_two_steps(sigma: float, epsilon: float, width: float) -> None:
+    low, high = jump(sigma, 2, epsilon)
+    with mpmath.workdps(30):
+        assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
+    assert high - low <= width * high
+
+
+@pytest.mark.parametrize(
+    ("sigma", "steps", "epsilon", "width"),
+    [
+        (1.0, 100, 2.4, 6e-5),
+        (1.0, 100, 3.05, 1e-6),
+        (1.0, 1000, 1.82, 1e-7),
+        (0.6, 1000, 3.62, 1e-5),
+    ],
+)
+def test_brackets_contain_rounds_in_ball_arithmetic(sigma: float, steps: int, epsilon: float, width: float) -> None:
+    curve = AllocatedCurve(GaussianPair(sigma), steps)
+    exact = Enclosure.of_ball(curve_of([(ChordPair(curve), 1)]).delta(exact_epsilon_of(epsilon), 12)).at_least(0)
+    low, high = jump(sigma, steps, epsilon)
+    room = Fraction(1, 10**14)  # k is a rounding off
+    assert Fraction(low) / steps <= exact.upper * (1 + room)
+    assert Fraction(high) / steps >= exact.lower * (1 - room)
+    assert high - low <= width * high
+
+
+@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 1000), (0.5, 100), (2.0, 10_000), (1.0, 10**6)])
+def test_rounds_are_known_down_to_the_least_deltas(sigma: float, steps: int) -> None:
+    curve = AllocatedCurve(GaussianPair(sigma), steps)
+    for delta in (1e-60, 1e-120, 1e-250):
+        epsilon = curve.guess(delta)
+        low, high = curve.delta(epsilon)
+        assert 0.1 * delta < low <= high < min(10.0 * delta, low * (1.0 + 1e-3))
+        assert high < one_step_delta(GaussianPair(sigma), epsilon)[1]  # sampling hides something
+
+
+@pytest.mark.parametrize("shift", [0.2, 1.0, 3.0])
+def test_derivatives_of_the_density_are_those_of_its_polynomials(shift: float) -> None:
+    polynomials, first = _density(shift)
+    with mpmath.workdps(60):
+        m = mpmath.mpf(shift)
+
+        def density(w: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.npdf((mpmath.log(w) + m * m / 2) / m) / (m * w)
+
+        for z in (mpmath.mpf(first), 2 * mpmath.mpf(first)):
+            w = mpmath.exp(z * m * m - m * m / 2)
+            for j, each in enumerate(polynomials):
+                truth = mpmath.diff(density, w, j) * (-w) ** j / density(w)
+                assert truth > 0
+                assert abs(float(np.polyval(each, float(z))) / truth - 1) < 1e-9
+
+
+def test_moments_of_the_others_contain_those_of_ball_arithmetic() -> None:
+    shift, count, b = 0.8, 50, 30.0
+    others = _Others.of(shift, count, b)
+    with mpmath.workdps(40):
+        m, top = mpmath.mpf(shift), (mpmath.log(b) + mpmath.mpf(shift) ** 2 / 2) / mpmath.mpf(shift)
+        raw = [mpmath.exp(m * m * j * (j - 1) / 2) * mpmath.ncdf(top - j * m) for j in range(9)]
+        ratio = [each / raw[0] for each in raw]
+        logs = mpmath.taylor(
+            lambda s: mpmath.log(sum(r * s**j / mpmath.factorial(j) for j, r in enumerate(ratio))), 0, 8
+        )
+        sums = mpmath.taylor(lambda s: mpmath.exp(sum(count * c * s**j for j, c in enumerate(logs) if j > 1)), 0, 8)
+        for j in range(2, 9):
+            truth = sums[j] * mpmath.factorial(j)
+            assert others.low[j] <= truth <= others.high[j]
+            assert others.high[j] - others.low[j] <= 1e-9 * abs(truth)
+        for tilt, log in zip(others.tilts[::6], others.logs[::6], strict=True):
+            truth = mpmath.quad(
+                lambda z, tilt=tilt: mpmath.npdf(z) * mpmath.exp(tilt * mpmath.exp(m * z - m * m / 2)),
+                [-14, -3, 0, 1, 2, 3, top],
+            )
+            assert truth <= mpmath.exp(log) <= 100 * truth
+
+
+def test_what_no_single_step_decides_is_left_to_others() -> None:
+    low, high = SingleJump(GaussianPair(5.0), 0.2, 100).bounds(np.array([50.0, 100.0, 120.0, math.inf]))
+    assert low[[0, 1, 3]].tolist() == [0.0] * 3
+    assert (high[[0, 1, 3]] == math.inf).all()
+    assert AllocatedCurve(GaussianPair(1.0), 100, mirrored=True).single_jump is None
+    assert AllocatedCurve(LaplacePair(1.0), 100).single_jump is None
+
+
+@pytest.mark.parametrize("steps", [2, 100])
+def test_tables_reach_down_to_the_least_deltas(steps: int) -> None:
+    curve = AllocatedCurve(GaussianPair(1.0), steps)
+    above, below = ChordPair(curve).atoms, SupportPair(curve).atoms
+    assert 0.0 < above.infinite_p < 1e-250
+    assert above.infinite_q < 1e-250
+    for epsilon in (4.03, 9.01, 17.7, 25.3):
+        k = steps * math.exp(epsilon)
+        low, high = (float(side[0]) / steps for side in curve.single_jump.bounds(np.array([k])))  # type: ignore[union-attr]
+        chords, supports = (
+            math.fsum(np.exp(table.log_p) * -np.expm1(np.minimum(epsilon - table.loss, 0.0)))
+            for table in (above, below)
+        )
+        assert low <= chords * (1.0 + 1e-9) + above.infinite_p <= 1.3 * high
+        assert 0.7 * low <= supports <= high * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 2.0), (1.0, 6.0), (2.0, 3.0), (0.5, 20.0)])
+def test_far_bounds_of_the_reverse_lie_above_it(sigma: float, epsilon: float) -> None:
+    curve = AllocatedCurve(GaussianPair(sigma), 2, mirrored=True)
+    k = 2.0 * math.exp(-epsilon)
+    with mpmath.workdps(40):
+        m = 1 / mpmath.mpf(sigma)
+        top = (mpmath.log(k) + m * m / 2) / m
+
+        def inner(z: mpmath.mpf) -> mpmath.mpf:
+            c = k - mpmath.exp(m * z - m * m / 2)
+            return mpmath.npdf(z) * (stop_loss(m, c) - 1 + c) if c > 0 else mpmath.mpf(0)
+
+        truth = mpmath.quad(inner, mpmath.linspace(top - 14, top, 60)) / k
+        found = float(curve._far(np.array([epsilon]))[0])
+        assert truth <= found <= truth**0.8
+
+
+def test_rounds_compose_at_the_least_deltas() -> None:
+    run = hs.account(hs.Gaussian(1.0).random_allocation(steps=100) * 2)
+    alone = hs.account(hs.Gaussian(1.0).random_allocation(steps=100))
+    for delta in (1e-60, 1e-150, 1e-230):
+        bound, each = run.epsilon(delta), alone.epsilon(math.sqrt(delta))
+        # both rounds beyond half of it, or one of them beyond all of it
+        assert alone.epsilon(delta).lower < bound.upper
+        assert 2.0 * each.lower - 2.0 < bound.upper
+        assert bound.upper - bound.lower < 0.01
