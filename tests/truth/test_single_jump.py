@@ -186,3 +186,31 @@ def test_rounds_compose_at_the_least_deltas() -> None:
         assert alone.epsilon(delta).lower < bound.upper
         assert 2.0 * each.lower - 2.0 < bound.upper
         assert bound.upper - bound.lower < 0.01
+
+
+@pytest.mark.parametrize(("shift", "k", "b"), [(1.0, 40.0, 8.0), (0.5, 12.0, 3.0)])
+def test_two_steps_by_how_many_are_large(shift: float, k: float, b: float) -> None:
+    others = _Others.of(shift, 1, b)
+    with mpmath.workdps(30):
+        m = mpmath.mpf(shift)
+        top = (mpmath.log(b) + m * m / 2) / m
+
+        def part(first: tuple[mpmath.mpf, mpmath.mpf], second: tuple[mpmath.mpf, mpmath.mpf]) -> mpmath.mpf:
+            def inner(z: mpmath.mpf) -> mpmath.mpf:  # E[(W - c)+; second], c from the first
+                c = k - mpmath.exp(m * z - m * m / 2)
+                least = max(second[0], (mpmath.log(c) + m * m / 2) / m if c > 0 else second[0])
+                if least >= second[1]:
+                    return mpmath.mpf(0)
+                above = mpmath.ncdf(m - least) - mpmath.ncdf(m - second[1])
+                return mpmath.npdf(z) * (above - c * (mpmath.ncdf(-least) - mpmath.ncdf(-second[1])))
+
+            middle = (mpmath.log(k) + m * m / 2) / m
+            ends = [first[0], *(z for z in (mpmath.mpf(0), middle - 1, middle) if first[0] < z < first[1]), first[1]]
+            return mpmath.quad(inner, ends)
+
+        low, high = (mpmath.mpf(-16), top), (top, mpmath.mpf(16))
+        none, both = part(low, low), part(high, high)
+        assert none <= others.without(np.array([k]))[0]
+        assert both <= others.twice() <= 30 * both
+        chance = 1 - mpmath.ncdf((mpmath.log(b / 2) + m * m / 2) / m) / mpmath.ncdf(top)
+        assert chance <= mpmath.exp(others.log_tails(np.array([b / 2]))[0][0]) <= 30 * chance
