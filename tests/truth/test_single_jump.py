@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.exact import Enclosure
 from hockeystick.exact.evaluate import curve_of
 from hockeystick.exact.exponent import exact_epsilon_of
-from hockeystick.laws import GaussianPair, LaplacePair
+from hockeystick.laws import GaussianPair, LaplacePair, single_jump
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.one_step import one_step_delta
@@ -64,6 +64,24 @@ def test_brackets_contain_two_steps(sigma: float, epsilon: float, width: float) 
     with mpmath.workdps(30):
         assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
     assert high - low <= width * high
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 3.0), (1.0, 5.0), (0.4, 8.0), (0.4, 14.0), (2.0, 4.0)])
+def test_series_of_any_even_order_contain_two_steps(
+    sigma: float, epsilon: float, order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(single_jump, "_ORDER", order)
+    for kept in (single_jump._density, single_jump._others):
+        kept.cache_clear()
+    try:
+        low, high = jump(sigma, 2, epsilon)
+    finally:
+        for kept in (single_jump._density, single_jump._others):
+            kept.cache_clear()
+    with mpmath.workdps(30):
+        assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
+    assert high - low <= 0.5 * high
 
 
 @pytest.mark.parametrize(
@@ -211,6 +229,7 @@ def test_two_steps_by_how_many_are_large(shift: float, k: float, b: float) -> No
         low, high = (mpmath.mpf(-16), top), (top, mpmath.mpf(16))
         none, both = part(low, low), part(high, high)
         assert none <= others.without(np.array([k]))[0]
-        assert both <= others.twice() <= 30 * both
+        whole = 2 * mpmath.ncdf(m - top) * mpmath.ncdf(-top)  # all of the sum, in place of what is above k
+        assert both <= others.twice() <= 1.001 * whole
         chance = 1 - mpmath.ncdf((mpmath.log(b / 2) + m * m / 2) / m) / mpmath.ncdf(top)
         assert chance <= mpmath.exp(others.log_tails(np.array([b / 2]))[0][0]) <= 30 * chance

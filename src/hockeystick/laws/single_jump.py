@@ -323,7 +323,9 @@ class SingleJump:
         middle = 0.5 * (end + others.mean - others.mean_error)
         logs, tilts = others.log_tails(middle)
         powers = (2.0 / (x * tilts))[:, None] ** np.arange(_ORDER)
-        return np.asarray(np.exp(np.minimum(logs, 700.0)) * (powers * terms * _FACTORIALS).sum(axis=1) * (1.0 + 1e-9))
+        return np.asarray(
+            np.exp(np.minimum(logs, 700.0)) * (powers * terms * _FACTORIALS[:_ORDER]).sum(axis=1) * (1.0 + 1e-9)
+        )
 
 
 def _logs(x: Array, sign: float) -> Array:
