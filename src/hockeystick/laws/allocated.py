@@ -38,6 +38,7 @@ _GUESSES = 16  # rough lattices for it
 _REACH = 8.0  # nats, of delta or of a lattice's errors, to either side of where it is made
 _SEEN = 20.0  # nats, of the errors, that a station is asked for at once
 _CHORDS = 1e-5  # relative width that is narrow beside what chords cost, about delta of 1; they cost more further out
+_WIDE = 1e-3  # relative width of what a station tells, from where on a single jump is asked besides
 _BY_JUMP, _AT_ONCE = 1e-8, 1e-6  # relative widths wanted of a single jump, and at which nothing else is asked
 _PART = 0.05  # of what chords cost: how wide it may be
 _ABREAST = 256  # of its answers
@@ -107,7 +108,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         epsilon = min(2.0 * self._nearest / _NEAREST, 0.5 * high)
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])
-            least, most = self._jumped(at)
+            least, most = self.jumped(at, 0.1)
             if not (least >= 0.9 * most).all():
                 if most[0] <= delta:
                     high, epsilon = epsilon, 0.5 * (low + epsilon)
@@ -124,18 +125,23 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         return epsilon
 
     def at(self, epsilon: float) -> tuple[float, float]:
-        asked = np.array([min(epsilon, _FARTHEST)])
-        low, high = self._jumped(asked)
-        if low[0] < (1.0 - _AT_ONCE) * high[0]:
-            try:
-                sides = self._read(kept_station(self, *self._place(float(asked[0])), None).bounds, asked)
-                low, high = np.maximum(low, sides[0]), np.minimum(high, sides[1])
-            except PrecisionError:
-                if high[0] == 1.0 and epsilon <= 1.0:
-                    raise
-                if high[0] == 1.0:
-                    return self.infinite_mass.low, self.at(0.5 * float(asked[0]))[1]  # delta falls
-        return float(low[0]) if asked[0] == epsilon else self.infinite_mass.low, float(high[0])
+        asked = min(epsilon, _FARTHEST)
+        centre, ends = self._place(asked)
+        jump = self.single_jump if _jump_tells(self, centre) else None
+        try:
+            low, high = self._at(asked, (jump or kept_station(self, centre, ends, None)).bounds)
+        except PrecisionError:
+            if epsilon <= 1.0:
+                raise
+            low, high = 0.0, self.at(0.5 * asked)[1]  # delta falls
+        if jump is None and self.single_jump is not None and low < (1.0 - _WIDE) * high:
+            least, most = self._at(asked, self.single_jump.bounds)
+            low, high = max(low, least), min(high, most)
+        return low if asked == epsilon else self.infinite_mass.low, high
+
+    def _at(self, epsilon: float, bounds: Callable[[Array], tuple[Array, Array]]) -> tuple[float, float]:
+        low, high = self._read(bounds, np.array([epsilon]))
+        return float(low[0]), float(high[0])
 
     def _place(self, epsilon: float) -> tuple[float, tuple[float, float]]:
         """The station that answers: its middle and its ends. Their places do not depend on what was asked before."""
@@ -161,7 +167,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         low, high = self._near(epsilons[:start], spacing)
         for at in range(start, epsilons.size, _ABREAST):
             some = epsilons[at : at + _ABREAST]
-            sides = self._jumped(some, _AT_ONCE)
+            sides = self.jumped(some, _AT_ONCE)
             low, high = np.append(low, sides[0]), np.append(high, sides[1])
             gone = np.flatnonzero(sides[1] < _LEAST * np.exp(some))
             if gone.size:
@@ -178,12 +184,12 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         while low < high:
             middle = (low + high) // 2
             at = epsilons[middle : middle + 1]
-            least, most = self._jumped(at, _AT_ONCE)
+            least, most = self.jumped(at, _AT_ONCE)
             told = least >= (1.0 - _PART * _of_chords(most)) * most or most < _LEAST * np.exp(at)
             low, high = (low, middle) if told else (middle + 1, high)
         return low
 
-    def _jumped(self, epsilons: Array, narrow: float = _BY_JUMP) -> tuple[Array, Array]:
+    def jumped(self, epsilons: Array, narrow: float = _BY_JUMP) -> tuple[Array, Array]:
         """What a single jump tells of delta: 0 and 1 where it tells nothing."""
         if self.single_jump is None:
             return np.zeros(epsilons.size), np.ones(epsilons.size)
@@ -260,6 +266,13 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
             mass = self.base.mass_at_infinity
             low, high = (low + least_infinite(mass)) * (1.0 - 2.0 * U), (high + mass) * (1.0 + 2.0 * U)
         return np.minimum(low, 1.0), np.minimum(high, 1.0)
+
+
+@lru_cache(maxsize=256)
+def _jump_tells(curve: AllocatedCurve, epsilon: float) -> bool:
+    """Whether a single jump tells delta about an epsilon so accurately that nothing else is asked."""
+    low, high = curve.jumped(np.array([epsilon]))
+    return bool(low[0] >= (1.0 - _AT_ONCE) * high[0])
 
 
 def _of_chords(delta: Array) -> Array:
