@@ -9,8 +9,8 @@ the second for the reverse. Both are stop-loss transforms of one sum of positive
 
 Source: Feldman and Shenfeld (arXiv:2502.08202). Proof: docs/derivations/random-allocation.md.
 
-Guarantee: both sides are certified. Cost: a coarse and a fine lattice about each of the points asked for; answers near
-one another share theirs.
+Guarantee: both sides are certified. Cost: a contour, or a coarse and a fine lattice, about each of the points asked
+for, which answers near one another share; far out a millisecond.
 """
 
 from __future__ import annotations
@@ -239,8 +239,9 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
             with np.errstate(over="ignore", under="ignore"):
                 moment = np.exp(-np.multiply.outer(tilt * np.exp(epsilons[index]) / t, least)) @ mass
             whole = (moment + self.base.reverse_mass_at_infinity) * (1.0 + 2.0 * _FAR_CELLS * U) + TINY
-            best = np.minimum(best, t * np.log(np.minimum(whole, 1.0)) + tilt * (1.0 + 1e-9) - 1.0 - math.log(tilt))
-        found = np.maximum(np.exp(best * (1.0 - 8.0 * U)) * (1.0 + 1e-9), TINY)
+            logs = t * np.log(np.minimum(whole, 1.0)) * (1.0 - 8.0 * U)
+            best = np.minimum(best, logs + tilt * (1.0 + 1e-9) - 1.0 - math.log(tilt))
+        found = np.maximum(np.exp(best) * (1.0 + 1e-9), TINY)
         return np.asarray(found[np.searchsorted(index, np.arange(epsilons.size), side="right") - 1])
 
     @cached_property

@@ -1,14 +1,14 @@
 """The stop-loss transform of a sum of t lognormal likelihood ratios, far out: by a single big jump.
 
-Symbols: S the sum of t independent W of a Gaussian step, x = k - m, h(x) = E (W - x)+, of which the curve of a step
-says all. Far out one term carries the sum beyond k, and the others, R together, are near their mean m. With b a part
-of x and E_b the mean over others of at most b,
+Symbols: S the sum of t independent ``W = e^{mZ - m^2/2}`` of a Gaussian step, h(x) = E (W - x)+, which is the curve of
+a step. Far out one term carries the sum beyond k, and the others, R together, are near their mean. With b a part of x,
+which is k less that mean, and E_b the mean over others of at most b,
 
     E (S - k)+ = t P(W <= b)^(t-1) E_b h(k - R) + ...,
 
 up to what no term above b adds (Chernoff's bound), and what two do (their moments). The mean of h is a Taylor series in
-the moments of R: all derivatives of ``r -> h(k - r)`` are positive as far as `_steep_from` says, so that the series up
-to an odd order is below it, and with the last derivative at c above it for R up to c. What R adds beyond is summed in
+the moments of R: as far as `_density` says, all derivatives of ``r -> h(k - r)`` are positive, so that the series up to
+an odd order is below it, and with the last derivative at c above it for R up to c. What R adds beyond is summed in
 bands, each by Chernoff's bound.
 
 Guarantee: both sides certified, rounding included. Proof: docs/derivations/random-allocation.md, section 8. Cost: some
@@ -62,9 +62,9 @@ class _Others:
     log_none : (float, float)
         Bounds on ``ln P(W <= b)``.
     mean, mean_error : float
-        m, and a bound on its error.
+        ``E_b R``, and a bound on its error.
     low, high : ndarray, shape (_ORDER + 1,)
-        Bounds on ``E_b (R - m)^j``.
+        Bounds on ``E_b (R - E_b R)^j``.
     tilts, logs : ndarray, shape (T,)
         Tilts, and at least ``ln E[e^{tilt W}; W <= b]``.
     """
@@ -110,7 +110,7 @@ class _Others:
         mean = count * float(raw[1])
         mean_error = mean * (2.0 * float(errors[0] + errors[1]) + 8.0 * U)
         tilts = _TILTS / math.exp(log_b + off)
-        transforms = _log_transforms(tilts, log_b, off, logs, errors)
+        transforms = _log_transforms(tilts, _TILTS * (1.0 + 8.0 * U), logs, errors)
         known = np.isfinite(transforms)
         return cls(
             count,
@@ -149,17 +149,18 @@ def _chernoff(logs: Array, tilts: Array, r: Array) -> tuple[Array, Array]:
     return own + (1e-9 + 8.0 * U * np.abs(own)) - r * tilt * (1.0 - 8.0 * U), tilt
 
 
-def _log_transforms(tilts: Array, log_b: float, off: float, logs: Array, errors: Array) -> Array:
-    """At least ``ln E[e^{tilt W}; W <= b]``: terms of the series below some power, the rest by the moment of that."""
-    log_tilts, each, factorials = np.log(tilts), np.arange(float(logs.size)), _LOG_FACTORIALS[: logs.size]
-    series = np.multiply.outer(each, log_tilts) + (logs - factorials)[:, None]
-    doubt = errors[:, None] + 16.0 * U * (1.0 + np.abs(series) + np.abs(logs)[:, None])
-    log_reach = log_tilts + log_b + off
-    reach = np.exp(log_reach) * (1.0 + 8.0 * ELEMENTARY)
+def _log_transforms(tilts: Array, reach: Array, logs: Array, errors: Array) -> Array:
+    """At least ``ln E[e^{tilt W}; W <= b]``: terms of the series below some power, the rest by the moment of that.
+
+    ``reach``: at least b times each tilt; ``logs``: of the moments, from the power 0 on.
+    """
+    each, factorials = np.arange(float(logs.size)), _LOG_FACTORIALS[: logs.size, None]
+    series = np.multiply.outer(each, np.log(tilts)) + logs[:, None] - factorials
+    doubt = errors[:, None] + 16.0 * U * (1.0 + np.abs(series) + np.abs(logs)[:, None] + factorials)
     # sum_{j >= k} y^j / j!, over y^k, rises with y: at b it is at most e^y min(1, y^k / k!) / y^k
-    powers = np.multiply.outer(each, log_reach)
-    rest = np.minimum(powers - factorials[:, None], 0.0) + reach - powers + series + factorials[:, None]
-    rest += doubt + 16.0 * U * (1.0 + 2.0 * np.abs(powers) + reach + factorials[:, None]) + 2.0 * off * each[:, None]
+    powers = np.multiply.outer(each, np.log(reach))
+    rest = np.minimum(powers - factorials, 0.0) + reach - powers + series + factorials
+    rest += doubt + 16.0 * U * (1.0 + 2.0 * np.abs(powers) + reach + factorials)
     with np.errstate(over="ignore"):
         below = np.cumsum(np.exp(series + doubt), axis=0)[1:-1]
         found = (below + np.exp(rest[2:])).min(axis=0)
@@ -232,7 +233,7 @@ class SingleJump:
         self._polynomials, self._steep_from = _density(shift)
 
     def bounds(self, k: Array, narrow: float = 1e-8) -> tuple[Array, Array]:
-        """Lower and upper bounds, arrays of the shape of ``k``, at least 0: none, and infinite, where it is no jump.
+        """Lower and upper bounds, arrays of the shape of ``k``: 0 and infinite where no single jump tells them.
 
         ``narrow``: the relative width at which no other b is tried.
         """
@@ -286,7 +287,7 @@ class SingleJump:
             parts = np.where(others.low < 0.0, terms * _over(others.low, far[:, 0]), first * _over(others.low, near))
             lower = least + parts[:, 2:-1].sum(axis=1) - lost
             low = t * np.maximum(lower, 0.0) * math.exp(n * others.log_none[0])
-        known = usable & (reached >= 0) & (moments[:, -1] < 1.0)
+        known = usable & (reached >= 0) & (moments[:, -1] < 1.0) & np.isfinite(low) & np.isfinite(high)
         low = np.maximum(low * (1.0 - 256.0 * U) - t * TINY, 0.0)
         return np.where(known, low, 0.0), np.where(known, high * (1.0 + 256.0 * U) + t * TINY, math.inf)
 
