@@ -164,7 +164,7 @@ def test_what_no_single_step_decides_is_left_to_others() -> None:
 @pytest.mark.parametrize("steps", [2, 100])
 def test_tables_reach_down_to_the_least_deltas(steps: int) -> None:
     curve = AllocatedCurve(GaussianPair(1.0), steps)
-    above, below = ChordPair(curve).atoms, SupportPair(curve).atoms
+    above, below = ChordPair(curve).with_tails.atoms, SupportPair(curve).with_tails.atoms
     assert 0.0 < above.infinite_p < 1e-250
     assert above.infinite_q < 1e-250
     for epsilon in (4.03, 9.01, 17.7, 25.3):
@@ -180,7 +180,7 @@ def test_tables_reach_down_to_the_least_deltas(steps: int) -> None:
 
 @pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 2.0), (1.0, 6.0), (2.0, 3.0), (0.5, 20.0)])
 def test_far_bounds_of_the_reverse_lie_above_it(sigma: float, epsilon: float) -> None:
-    curve = AllocatedCurve(GaussianPair(sigma), 2, mirrored=True)
+    curve = AllocatedCurve(GaussianPair(sigma), 2, mirrored=True).with_tails
     k = 2.0 * math.exp(-epsilon)
     with mpmath.workdps(40):
         m = 1 / mpmath.mpf(sigma)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import final
 
@@ -63,6 +63,8 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         t, at least 2.
     mirrored : bool
         Whether the reverse is meant.
+    least : float
+        The delta down to which tables go.
 
     Examples
     --------
@@ -76,7 +78,11 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         set_fields(self, steps=check_count("steps", self.steps, minimum=2))
 
     def reversed(self) -> AllocatedCurve:
-        return AllocatedCurve(self.base, self.steps, not self.mirrored)
+        return replace(self, mirrored=not self.mirrored)
+
+    @property
+    def with_tails(self) -> AllocatedCurve:
+        return self if self.base.gaussian_mu is None or self.least == _LEAST else replace(self, least=_LEAST)
 
     @property
     def supremum(self) -> Extreme:
@@ -169,7 +175,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
             some = epsilons[at : at + _ABREAST]
             sides = self.jumped(some, _AT_ONCE)
             low, high = np.append(low, sides[0]), np.append(high, sides[1])
-            gone = np.flatnonzero(sides[1] < _LEAST * np.exp(some))
+            gone = np.flatnonzero(sides[1] < self._floor(some))
             if gone.size:
                 end = at + int(gone[0]) + 1
                 rest = epsilons.size - end
@@ -185,9 +191,13 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
             middle = (low + high) // 2
             at = epsilons[middle : middle + 1]
             least, most = self.jumped(at, _AT_ONCE)
-            told = least >= (1.0 - _PART * _of_chords(most)) * most or most < _LEAST * np.exp(at)
+            told = least >= (1.0 - _PART * _of_chords(most)) * most or most < self._floor(at)
             low, high = (low, middle) if told else (middle + 1, high)
         return low
+
+    def _floor(self, epsilons: Array) -> Array:
+        """The delta below which tables end."""
+        return np.maximum(self.least, _LEAST * np.exp(epsilons))
 
     def jumped(self, epsilons: Array, narrow: float = _BY_JUMP) -> tuple[Array, Array]:
         """What a single jump tells of delta: 0 and 1 where it tells nothing."""
@@ -226,7 +236,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
 
     def _far(self, epsilons: Array) -> Array:
         """Upper bounds further out, of the reverse: Chernoff's, at some of the epsilons."""
-        if not self.mirrored or epsilons.size == 0:
+        if not self.mirrored or epsilons.size == 0 or self.least == LEAST_DELTA:
             return np.ones(epsilons.size)
         t, (low, high) = float(self.steps), self.base.loss_range(_LOG_LEAST / self.steps - 3.0, -3.0, "Q")
         losses = np.linspace(low, high, _FAR_CELLS)

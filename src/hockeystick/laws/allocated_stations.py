@@ -10,7 +10,7 @@ some tens for a contour, some hundreds for a lattice.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from hockeystick.laws.allocated_line import StopLossLine
 from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.allocated_plan import plan_sum
 from hockeystick.laws.base import Pair
+from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.laws.single_jump import SingleJump
 from hockeystick.numerics.lattice_sum import SumWindow
 from hockeystick.numerics.rounding import ELEMENTARY, dyadic_below, exp_up
@@ -57,11 +58,14 @@ class AllocatedStations:
         t, at least 2.
     mirrored : bool
         Whether the reverse is meant.
+    least : float
+        The delta down to which tables go.
     """
 
     base: Pair
     steps: int
     mirrored: bool = False
+    least: float = field(default=LEAST_DELTA, repr=False)
 
     def _point(self, epsilon: float) -> float:
         """k, to within 6 u of itself."""

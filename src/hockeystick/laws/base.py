@@ -292,6 +292,11 @@ class Pair(ABC):
         """Pairs just below and just above that of ``count`` steps composed; None where no single pair is known."""
         return None
 
+    @property
+    def with_tails(self) -> Pair:
+        """The same pair, with a table that does not end at `LEAST_DELTA`; itself where it has none, or must."""
+        return self
+
     def reversed(self) -> Pair:
         """The pair (Q, P)."""
         return _DERIVED["reversed"](self)

@@ -21,7 +21,7 @@ docs/derivations/random-allocation.md, section 5.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import final
@@ -31,7 +31,7 @@ import numpy as np
 from hockeystick.errors import PrecisionError, UnknownPairError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
-from hockeystick.laws.base import CertifiedCurve, LossQuantum
+from hockeystick.laws.base import CertifiedCurve, LossQuantum, Pair
 from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
 from hockeystick.transforms.summand import Summand
@@ -61,6 +61,11 @@ class _OnKnots(AtomicPair):
     @property
     def curve(self) -> CertifiedCurve:
         return self.known
+
+    @property
+    def with_tails(self) -> Pair:
+        known = self.known.with_tails
+        return self if known is self.known else replace(self, known=known)
 
     method = "curve known at points"
 

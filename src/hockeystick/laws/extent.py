@@ -107,6 +107,11 @@ class CertifiedCurve(ABC):
         """The curve of the reversed pair."""
 
     @property
+    def with_tails(self) -> CertifiedCurve:
+        """The same curve, of which tables do not end at `LEAST_DELTA`; itself where they must."""
+        return self
+
+    @property
     @abstractmethod
     def infinite_mass(self) -> InfiniteMass:
         """The pair's mass of losses of +inf."""

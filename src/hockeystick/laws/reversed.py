@@ -61,6 +61,11 @@ class ReversedPair(Pair):
         return self.base.gaussian_tail
 
     @property
+    def with_tails(self) -> Pair:
+        tails = self.base.with_tails
+        return self if tails is self.base else tails.reversed()
+
+    @property
     def mass_at_infinity(self) -> float:
         return self.base.reverse_mass_at_infinity
 
