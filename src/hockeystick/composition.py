@@ -65,9 +65,9 @@ class Step(ABC):
         """Pairs whose composition dominates the step, with their counts: `pair`, once, for nearly every step."""
         return ((self.pair(direction), 1),)
 
-    def pair_to_sample(self, direction: Direction) -> Pair:
-        """What a sample in one direction is made of, as a pair under *remove*, which `Pair.under` turns back."""
-        return self.pair("remove")
+    def to_sample(self, direction: Direction) -> Step:
+        """What a sample in one direction is made of: a step whose pair under *remove* `Pair.under` turns back."""
+        return self
 
     def same_pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """`pairs`, the same objects whenever it is asked: runs of one step share what these know of themselves."""
