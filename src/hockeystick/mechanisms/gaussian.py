@@ -11,9 +11,9 @@ from hockeystick.composition import Direction
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_fields, check_positive
 from hockeystick.laws.base import Pair
-from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.gaussian import GaussianPair, shown_by_gaussian
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import U, down
 
 _MOST_DRAWS = 256
 _LITTLE, _FEW = 2.0, 20  # noise and batches below which the largest result tells nearly as much as all
@@ -93,8 +93,7 @@ class Gaussian(Mechanism):
 
     def summed_lower(self, taking_part: int, releases: int) -> tuple[Pair, ...]:
         """N(k, t s^2) against N(0, t s^2), its own reverse: docs/derivations/random-allocation.md, section 7."""
-        noise = up(self.noise_multiplier * math.sqrt(releases) / taking_part, 8.0 * U)
-        return (GaussianPair(noise),)
+        return shown_by_gaussian(down(taking_part / (self.noise_multiplier * math.sqrt(releases)), 8.0 * U))
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """Known datasets: docs/derivations/shuffling.md.

@@ -69,8 +69,9 @@ class GaussianMixture(Step):
         set_fields(self, probabilities=tuple(given))
 
     def _pair(self) -> GaussianMixturePair:
-        weights, shifts = tuple(self.probabilities), tuple(self.sensitivities)
-        return GaussianMixturePair(self.noise_multiplier, weights, shifts, (Fraction(1),), (0.0,))
+        return GaussianMixturePair(
+            self.noise_multiplier, self.probabilities, self.sensitivities, (Fraction(1),), (0.0,)
+        )
 
     @classmethod
     def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:
