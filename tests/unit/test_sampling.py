@@ -427,21 +427,21 @@ def test_samples_of_samples_are_made_of_the_pair_that_is_stated_for_their_direct
         assert sample(stated).attained(direction) == sample(own).attained(direction)
 
 
+@pytest.mark.parametrize("direction", ["substitute", "remove", "add"])
 @pytest.mark.parametrize("steps", [1, 3, 30])
 @pytest.mark.parametrize(
     ("q", "attained"),
     [((0.3125, 0.5, 0.1875), True), ((0.3125, 0.1875, 0.5), False), ((0.25, 0.75, 0.0), False)],
 )
 def test_no_datasets_attain_a_pair_for_an_exchange_that_is_not_symmetric(
-    q: tuple[float, ...], attained: bool, steps: int
+    q: tuple[float, ...], attained: bool, steps: int, direction: Direction
 ) -> None:
     pair = DiscretePair((0.5, 0.3125, 0.1875), q)
     step = hs.UserDefined(remove=pair, substitute=pair).without_replacement(batch_size=2, population=10)
-    curve = hs.account(step * steps, "substitute")
+    curve = hs.account(step * steps, direction)
     for bound in (curve.delta(0.0), curve.delta(0.05), curve.epsilon(1e-6)):
         assert isinstance(bound, Bound)
         assert (bound.lower > 0.0) == attained
         assert bound.upper >= bound.lower
     assert attained == all("not known to be symmetric" not in note for note in curve.delta(0.05).notes)
-    joined = step.pair("substitute")
-    assert curve.delta(0.05).upper >= one_step_delta(joined, 0.05)[0]
+    assert curve.delta(0.05).upper >= one_step_delta(step.pair(direction), 0.05)[0]
