@@ -111,6 +111,20 @@ def test_how_many_of_a_group_are_in_a_batch_of_fixed_size_is_hypergeometric(
         assert list(weights) == [Fraction(way, math.comb(population, batch)) for way in ways]
 
 
+@pytest.mark.parametrize("size", [2, 300])
+def test_weights_of_any_size_are_written(size: int) -> None:
+    """Python writes no whole number of more than some thousand digits; a notebook, and a sum of steps, write steps."""
+    group = hs.GaussianMixture.poisson_group(4.0, rate=0.01, size=size)
+    run = group * 2 + hs.Gaussian(10.0)
+    assert run.pairs("remove") == (hs.Gaussian(10.0) + group * 2).pairs("remove")
+    assert "GaussianMixture(" in run._repr_html_()
+    assert repr(group.pair("remove")).startswith("GaussianMixturePair(sigma=4.0, p_weights=(")
+    none = repr((1 - Fraction(0.01)) ** 2) if size == 2 else f"about {0.99**300:.12f}"[:-1]
+    shifts = repr(tuple(map(float, range(size + 1))))
+    start = f"GaussianMixture(noise_multiplier=4.0, sensitivities={shifts}, probabilities=({none}"
+    assert repr(group).startswith(start)
+
+
 def test_more_of_a_group_in_one_batch_than_a_mixture_has_terms_is_refused() -> None:
     for size in (1001, 10**50):
         with pytest.raises(hs.UnknownPairError, match="at most 1,000"):

@@ -20,7 +20,7 @@ from hockeystick.errors import (
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.gaussian import Gaussian, chances_of_draws
-from hockeystick.numerics.rationals import Probability
+from hockeystick.numerics.rationals import Probability, spelled
 
 _LARGEST_GROUP = 1000  # whose exact weights take 15 s
 
@@ -67,6 +67,9 @@ class GaussianMixture(Step):
         set_fields(self, sensitivities=self._pair().p_centres)
         given = (weight if isinstance(weight, Fraction) else float(weight) for weight in self.probabilities)
         set_fields(self, probabilities=tuple(given))
+
+    def __repr__(self) -> str:
+        return spelled(self)
 
     def _pair(self) -> GaussianMixturePair:
         return GaussianMixturePair(
