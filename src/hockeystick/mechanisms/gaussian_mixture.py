@@ -108,7 +108,7 @@ class GaussianMixture(Step):
         batch_size, population : int
             Records in a batch, and in all, the group included; without the group a batch must still be filled.
         size : int
-            Records in the group, at least 1.
+            Records in the group, at least 1; of them and of a batch, one at most 1,000.
         """
         step = Gaussian(noise_multiplier).without_replacement(batch_size=batch_size, population=population)
         group = Grouped(step, check_count("size", size))
