@@ -65,9 +65,9 @@ class Step(ABC):
         """Pairs whose composition dominates the step, with their counts: `pair`, once, for nearly every step."""
         return ((self.pair(direction), 1),)
 
-    def pair_to_sample(self, direction: Direction) -> Pair:
-        """What a sample in one direction is made of, as a pair under *remove*, which `Pair.under` turns back."""
-        return self.pair("remove")
+    def to_sample(self, direction: Direction) -> Step:
+        """What a sample in one direction is made of: a step whose pair under *remove* `Pair.under` turns back."""
+        return self
 
     def same_pairs(self, direction: Direction) -> tuple[tuple[Pair, int], ...]:
         """`pairs`, the same objects whenever it is asked: runs of one step share what these know of themselves."""
@@ -232,7 +232,7 @@ class Composition:
 
     def __post_init__(self) -> None:
         counts: dict[Step, int] = {}
-        for step, count in self.steps:
+        for step, count in map(_counted, check_sequence("steps", self.steps)):
             if not isinstance(step, Step):
                 raise TypeError(f"a composition holds steps, got {step!r} of type {type(step).__name__}")
             counts[step] = check_count("count", counts.get(step, 0) + check_count("count", count))
@@ -324,6 +324,13 @@ class Composition:
         return hash(frozenset(self.steps))
 
 
+def _counted(item: Any) -> tuple[Any, Any]:
+    """A step and its count."""
+    if not (isinstance(item, tuple) and len(item) == 2):
+        raise TypeError(f"steps must hold steps, or pairs of a step and a count, got {item!r}")
+    return item
+
+
 def compose(steps: Iterable[tuple[Step | Composition, int] | Step | Composition]) -> Composition:
     """The composition of steps, or of ``(step, count)`` pairs.
 
@@ -337,9 +344,6 @@ def compose(steps: Iterable[tuple[Step | Composition, int] | Step | Composition]
         raise TypeError("compose takes a list of steps; for one step write step * count")
     parts: list[tuple[Step, int]] = []
     for item in check_sequence("steps", steps):
-        step, count = item if isinstance(item, tuple) else (item, 1)
-        if isinstance(step, Composition):
-            parts.extend((step * count).steps)
-        else:
-            parts.append((step, count))
+        step, count = _counted(item) if isinstance(item, tuple) else (item, 1)
+        parts.extend((step * count).steps if isinstance(step, Composition) else [(step, count)])
     return Composition(tuple(parts))

@@ -219,10 +219,10 @@ def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
     31117
     """
     sampler, target = _apart(settings)
-    each = 1
+    each, rounds = 1, sampler.get("round_steps")
     if sampler.get("sampling") in _BY_PASSES:
         sizes = {name: sampler[name] for name in ("batch_size", "population") if name in sampler}
-        each = sampler["round_steps"] if "round_steps" in sampler else batches_in_epoch(**sizes)
+        each = batches_in_epoch(**sizes) if rounds is None else check_count("round_steps", rounds)
         target.setdefault("guess", 10)
     found = calibrate(
         lambda passes: run(noise_multiplier, passes * each, **sampler), values="integer", safe="smaller", **target
@@ -336,9 +336,9 @@ def noise_multipliers_for(
     >>> [f"{one.value:.3f}" for one in found]
     ['0.697', '0.785', '0.927']
     """
-    if (rates is None) == (batch_sizes is None):
-        raise TypeError("give either rates or batch_sizes")
     name, check = ("rate", check_rate) if rates is not None else ("batch_size", check_count)
+    if (rates is None) == (batch_sizes is None) or name in settings:
+        raise TypeError(f"give either rates or batch_sizes, and no {name} beside them")
     places = [check(name, place) for place in check_sequence(f"{name}s", batch_sizes if rates is None else rates)]
     first = {"guess": settings.pop("guess", None)}
     every = [{"safe": "larger", **settings, name: place} for place in places]

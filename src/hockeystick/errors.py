@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
@@ -256,11 +256,11 @@ def _whole_real(value: Any) -> int | None:
     return round(number) if abs(number) <= _MOST_WHOLE and number % 1 == 0 else None
 
 
-def check_sequence(name: str, values: object) -> Any:
-    """Several values: no single one, and no text."""
-    if isinstance(values, str | bytes) or not np.iterable(values):
+def check_sequence(name: str, values: Any) -> tuple[Any, ...]:
+    """Several values, in order: no single one, no text, and nothing that would lose a value or the order."""
+    if isinstance(values, str | bytes | Mapping | set | frozenset) or not np.iterable(values):
         raise TypeError(f"{name} must be a sequence, got {values!r}")
-    return values
+    return tuple(values)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

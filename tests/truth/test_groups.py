@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from mpmath import mp, mpf
@@ -88,6 +89,46 @@ def test_sampled_groups_are_the_mixtures_of_their_size() -> None:
     fixed = hs.Gaussian(2.0).without_replacement(batch_size=5, population=50).for_group(3)
     whole = hs.GaussianMixture.fixed_size_group(2.0, batch_size=5, population=50, size=3)
     assert fixed.pair("remove") == whole.pair("remove")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("batch", "population", "size"),
+    [(5, 50, 3), (3, 50, 5), (40, 50, 10), (10**8, 10**9, 3), (2, 10**9, 10**8), (10**50, 10**100, 2)],
+)
+def test_how_many_of_a_group_are_in_a_batch_of_fixed_size_is_hypergeometric(
+    batch: int, population: int, size: int
+) -> None:
+    pair = hs.Gaussian(1.0).drawn_together(batch_size=batch, population=population, size=size)
+    weights: Any = pair.p_weights  # type: ignore[attr-defined]
+    assert len(weights) == min(batch, size) + 1
+    assert sum(weights) == 1
+    mean = Fraction(batch * size, population)
+    assert sum(j * weight for j, weight in enumerate(weights)) == mean
+    both = Fraction(batch * (batch - 1), population * (population - 1)) * math.comb(size, 2)
+    assert sum(math.comb(j, 2) * weight for j, weight in enumerate(weights)) == both
+    if population < 100:
+        ways = [math.comb(size, j) * math.comb(population - size, batch - j) for j in range(len(weights))]
+        assert list(weights) == [Fraction(way, math.comb(population, batch)) for way in ways]
+
+
+@pytest.mark.parametrize("size", [2, 300])
+def test_weights_of_any_size_are_written(size: int) -> None:
+    """Python writes no whole number of more than some thousand digits; a notebook, and a sum of steps, write steps."""
+    group = hs.GaussianMixture.poisson_group(4.0, rate=0.01, size=size)
+    run = group * 2 + hs.Gaussian(10.0)
+    assert run.pairs("remove") == (hs.Gaussian(10.0) + group * 2).pairs("remove")
+    assert "GaussianMixture(" in run._repr_html_()
+    assert repr(group.pair("remove")).startswith("GaussianMixturePair(sigma=4.0, p_weights=(")
+    none = repr((1 - Fraction(0.01)) ** 2) if size == 2 else f"about {0.99**300:.12f}"[:-1]
+    shifts = repr(tuple(map(float, range(size + 1))))
+    start = f"GaussianMixture(noise_multiplier=4.0, sensitivities={shifts}, probabilities=({none}"
+    assert repr(group).startswith(start)
+
+
+def test_more_of_a_group_in_one_batch_than_a_mixture_has_terms_is_refused() -> None:
+    for size in (1001, 10**50):
+        with pytest.raises(hs.UnknownPairError, match="at most 1,000"):
+            hs.GaussianMixture.fixed_size_group(1.0, batch_size=10**9, population=10**100, size=size)
 
 
 def test_approximate_dp_of_a_group_is_the_chain_rounded_up() -> None:

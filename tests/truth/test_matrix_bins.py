@@ -13,6 +13,7 @@ import pytest
 from flint import arb, ctx
 
 import hockeystick as hs
+from hockeystick.laws.base import Pair
 from hockeystick.mechanisms.matrix_bins import _above
 from tests.closed_forms import gaussian_epsilon
 from tests.quadrature import DIGITS, integral, normal_below, normal_density, panels
@@ -221,3 +222,19 @@ def test_what_bins_have_in_common_counts_however_little_it_is() -> None:
     )
     assert found.lower <= apart.upper <= found.upper + 1e-3
     assert found.upper - found.lower < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("matrix", "noise"),
+    [
+        ([[1e100, 0.0], [1e-100, 1e-100]], 1e50),  # one bin far below the other, and next to nothing in common
+        ([[1.0, 0.0], [0.0, 1e-100]], 1e50),
+        ([[1e-90, 0.0], [1e-100, 1e-90]], 1e46),  # all of it next to nothing
+        ([[1e-80, 0.0], [1e-80 * (1.0 - 1e-9), 1e-80 * 1e-4]], 0.7e60),  # next to nothing apart
+    ],
+)
+def test_bins_of_next_to_nothing_have_pairs(matrix: list[list[float]], noise: float) -> None:
+    """Products far below the least that a pair may have are raised to it, or left out below."""
+    for step, _ in hs.binned_matrix_mechanism(matrix, noise, bins=2).steps:
+        step.pair("remove")
+        assert all(isinstance(pair, Pair) for pair in step.attained("remove") or ())

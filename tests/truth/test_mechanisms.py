@@ -236,6 +236,11 @@ def check_cell(name: str, sampling: str, direction: Direction, steps: int) -> No
         assert bound.lower >= below * (1 - WIDTH) - mpf(1e-15), (epsilon, bound)
 
 
+def test_what_runs_through_numbers_once_is_read_once() -> None:
+    once = hs.GaussianMixture(1.0, iter((0.0, 1.0)), probabilities=iter((0.75, 0.25)))  # type: ignore[arg-type]
+    assert once == hs.GaussianMixture(1.0, (0.0, 1.0), probabilities=(0.75, 0.25))
+
+
 def test_a_mixture_of_sensitivities_contains_its_definition() -> None:
     weights = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
     step = hs.GaussianMixture(1.25, (0.0, 0.5, 2.0), probabilities=weights)

@@ -474,6 +474,10 @@ def test_all_steps_of_a_round_are_no_sampling() -> None:
         hs.account(hs.DiscretePair((0.5, 0.5, 0.0), (0.0, 0.5, 0.5)).random_allocation(steps=4, selected=2))
 
 
+def test_a_sum_of_next_to_nothing_shows_nothing() -> None:
+    assert hs.Gaussian(1e139).random_allocation(steps=10**6, selected=2).attained("remove") == ()
+
+
 def test_substitution_is_refused_by_name() -> None:
     for step in (hs.Gaussian(1.0).random_allocation(steps=5), hs.Gaussian(1.0).balls_in_bins(bins=5)):
         with pytest.raises(hs.UnknownPairError, match="zero-out"):

@@ -95,6 +95,11 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]
         (lambda: hs.accountants.Exact(digits=2**40), ValueError, "at most 10,000"),
         (lambda: hs.compose(0.5), TypeError, "steps must be a sequence, got 0.5"),  # type: ignore[arg-type]
+        (lambda: hs.compose({hs.Gaussian(1.0): 2000}), TypeError, r"steps must be a sequence, got \{Gaussian"),
+        (lambda: hs.compose([(hs.Gaussian(1.0), 2, 3)]), TypeError, "pairs of a step and a count"),  # type: ignore[list-item]
+        (lambda: hs.Composition(((hs.Gaussian(1.0),),)), TypeError, "pairs of a step and a count"),  # type: ignore[arg-type]
+        (lambda: hs.Composition(hs.Gaussian(1.0)), TypeError, "steps must be a sequence, got Gaussian"),  # type: ignore[arg-type]
+        (lambda: hs.GaussianMixture(1.0, {0.0, 1.0}, probabilities=(0.1, 0.9)), TypeError, "must be a sequence"),  # type: ignore[arg-type]
         (lambda: hs.RenyiDP(0.5, (1.0,)), TypeError, "orders must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.ShuffledReports(0.5, 3), TypeError, "rows must be a sequence, got 0.5"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture(1.0, 0.5, probabilities=(1.0,)), TypeError, "sensitivities must be a sequence"),  # type: ignore[arg-type]

@@ -209,7 +209,12 @@ def test_the_limits_of_the_schemes_are_what_they_should_be_to_the_bit(adjacency:
 
 
 @pytest.mark.parametrize(
-    "inner", [STEP.without_replacement(batch_size=10, population=100), STEP.shuffled(batch_size=10, population=100)]
+    "inner",
+    [
+        STEP.without_replacement(batch_size=10, population=100),
+        STEP.shuffled(batch_size=10, population=100),
+        hs.RandomizedResponse(0.75).shuffled_reports(people=1000),
+    ],
 )
 def test_no_sample_has_the_number_of_records_stated_for_all(inner: hs.Step) -> None:
     for around in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -123,6 +124,26 @@ def test_the_ends_of_what_no_bracket_decides_are_found() -> None:
     epochs, missed = found.value // 10, (found.unsafe or 0) // 10
     assert delta(int(epochs)).upper <= 1e-5 < delta(int(epochs) + 1).upper
     assert delta(int(missed) - 1).lower <= 1e-5 < delta(int(missed)).lower
+
+
+@pytest.mark.parametrize("round_steps", [0, -1, 2.5, "x", [3]])
+def test_steps_in_a_round_that_are_no_number_are_refused_by_name(round_steps: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="round_steps must be an integer of at least 1"):
+        hs.dpsgd.steps_for(
+            epsilon=1.0, delta=1e-5, noise_multiplier=2.0, sampling="random-allocation", round_steps=round_steps
+        )
+
+
+def test_steps_are_python_integers() -> None:
+    found = hs.dpsgd.steps_for(
+        epsilon=1.0, delta=1e-2, noise_multiplier=2.0, sampling="random-allocation", round_steps=np.int64(5)
+    )
+    assert type(found.value) is type(found.unsafe) is int
+
+
+def test_one_rate_beside_several_is_refused() -> None:
+    with pytest.raises(TypeError, match="no rate beside"):
+        hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-5, steps=10, rates=[0.1], rate=0.2)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, final
@@ -28,7 +28,17 @@ from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.mechanisms.matrix import CorrelatedNoise
-from hockeystick.sampling import SCHEMES, CutBatches, Poisson, Sampled, Shuffled, WithoutReplacement
+from hockeystick.sampling import (
+    SCHEMES,
+    BallsInBins,
+    CutBatches,
+    MicroBatches,
+    Poisson,
+    RandomAllocation,
+    Sampled,
+    Shuffled,
+    WithoutReplacement,
+)
 
 
 @pytest.mark.parametrize("population", [3, 10])  # the float64 nearest to 1/3 is below it, that of 1/10 above
@@ -399,21 +409,39 @@ def test_samples_are_made_of_the_pair_that_is_stated_for_their_direction(directi
         assert often <= cut.upper <= rare
 
 
+@pytest.mark.parametrize("direction", ["add", "zero-in", "remove", "zero-out"])
+def test_samples_of_samples_are_made_of_the_pair_that_is_stated_for_their_direction(direction: Direction) -> None:
+    remove, add = LaplacePair(2.0), LaplacePair(0.5)
+    stated = hs.UserDefined(remove, add)
+    own = hs.UserDefined(add.reversed() if direction in {"add", "zero-in"} else remove)
+    samples: tuple[Callable[[hs.UserDefined], Step], ...] = (
+        lambda step: Poisson(step.poisson(0.5), 0.25),
+        lambda step: Poisson(step.random_allocation(steps=3), 0.25),
+        lambda step: RandomAllocation(step.poisson(0.5), 3),
+        lambda step: BallsInBins(step.poisson(0.5), 3),
+        lambda step: MicroBatches(step.poisson(0.5), 0.25, 1),
+        lambda step: Poisson(Poisson(step.poisson(0.5), 0.5), 0.25),
+    )
+    for sample in samples:
+        assert sample(stated).pair(direction) == sample(own).pair(direction)
+        assert sample(stated).attained(direction) == sample(own).attained(direction)
+
+
+@pytest.mark.parametrize("direction", ["substitute", "remove", "add"])
 @pytest.mark.parametrize("steps", [1, 3, 30])
 @pytest.mark.parametrize(
     ("q", "attained"),
     [((0.3125, 0.5, 0.1875), True), ((0.3125, 0.1875, 0.5), False), ((0.25, 0.75, 0.0), False)],
 )
 def test_no_datasets_attain_a_pair_for_an_exchange_that_is_not_symmetric(
-    q: tuple[float, ...], attained: bool, steps: int
+    q: tuple[float, ...], attained: bool, steps: int, direction: Direction
 ) -> None:
     pair = DiscretePair((0.5, 0.3125, 0.1875), q)
     step = hs.UserDefined(remove=pair, substitute=pair).without_replacement(batch_size=2, population=10)
-    curve = hs.account(step * steps, "substitute")
+    curve = hs.account(step * steps, direction)
     for bound in (curve.delta(0.0), curve.delta(0.05), curve.epsilon(1e-6)):
         assert isinstance(bound, Bound)
         assert (bound.lower > 0.0) == attained
         assert bound.upper >= bound.lower
     assert attained == all("not known to be symmetric" not in note for note in curve.delta(0.05).notes)
-    joined = step.pair("substitute")
-    assert curve.delta(0.05).upper >= one_step_delta(joined, 0.05)[0]
+    assert curve.delta(0.05).upper >= one_step_delta(step.pair(direction), 0.05)[0]

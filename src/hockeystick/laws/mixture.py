@@ -33,7 +33,7 @@ from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pa
 from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.laws.vectors import probabilities
 from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
-from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of
+from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of, spelled
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
@@ -126,6 +126,9 @@ class GaussianMixturePair(Pair):
                     f"p / q must not fall as the centre grows, but it does at centre {centre!r}: the loss would not be"
                     " monotone in x; mirror the line (negate all centres), or state the pair in the other order"
                 )
+
+    def __repr__(self) -> str:
+        return spelled(self)
 
     @cached_property
     def _ratios(self) -> tuple[tuple[float, Fraction, Fraction], ...]:

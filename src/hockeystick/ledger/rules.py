@@ -119,7 +119,7 @@ class Budget:
 
 def _point(given: object) -> tuple[float, float]:
     """An epsilon, and the delta allowed there."""
-    both = tuple(check_sequence("curve", given))
+    both = check_sequence("curve", given)
     if len(both) != 2:
         raise TypeError(f"curve must hold pairs of an epsilon and the delta allowed there, got {shown(given)}")
     epsilon, delta = check_positive("epsilon", both[0]), check_probability("delta", both[1])

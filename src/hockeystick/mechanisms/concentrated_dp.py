@@ -78,7 +78,7 @@ class RenyiDP(Mechanism):
 
     def __post_init__(self) -> None:
         check_fields(self, orders=check_sequence, epsilons=check_sequence)
-        pair = RenyiPair(tuple(self.orders), tuple(self.epsilons))
+        pair = RenyiPair(self.orders, self.epsilons)
         set_fields(self, orders=pair.orders, epsilons=pair.epsilons)
 
     def pair(self, direction: Direction) -> Pair:

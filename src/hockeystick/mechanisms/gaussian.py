@@ -11,11 +11,11 @@ from hockeystick.composition import Direction
 from hockeystick.decimals import plain
 from hockeystick.errors import UnknownPairError, check_fields, check_positive
 from hockeystick.laws.base import Pair
-from hockeystick.laws.gaussian import GaussianPair
+from hockeystick.laws.gaussian import GaussianPair, shown_by_gaussian
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.numerics.rounding import U, up
+from hockeystick.numerics.rounding import U, down
 
-_MOST_DRAWS = 256
+_MOST_DRAWS, _MOST_TOGETHER = 256, 1000  # terms of a mixture
 _LITTLE, _FEW = 2.0, 20  # noise and batches below which the largest result tells nearly as much as all
 
 
@@ -81,8 +81,14 @@ class Gaussian(Mechanism):
         b, others = batch_size, max(population - size, 0)
         if b > others:
             raise ValueError(f"without the group of {size} there are {others} records, which fill no batch of {b}")
-        ways = [math.comb(size, j) * math.comb(others, b - j) for j in range(min(b, size) + 1)]
-        return self._moved(tuple(Fraction(way, math.comb(population, b)) for way in ways), 2.0)
+        few, many = sorted((b, size))  # of two random sets it does not matter which is drawn first: the smaller one
+        if few > _MOST_TOGETHER:
+            raise UnknownPairError(
+                f"at most {_MOST_TOGETHER:,} records of a group are accounted for in one batch, got a group of"
+                f" {size:,} in batches of {b:,}; account for a smaller group"
+            )
+        ways = [math.comb(few, j) * math.perm(many, j) * math.perm(population - many, few - j) for j in range(few + 1)]
+        return self._moved(tuple(Fraction(way, math.perm(population, few)) for way in ways), 2.0)
 
     def _moved(self, weights: tuple[Fraction, ...], shift: float) -> Pair:
         """Moved by so many shifts, with these chances, against unmoved."""
@@ -93,8 +99,7 @@ class Gaussian(Mechanism):
 
     def summed_lower(self, taking_part: int, releases: int) -> tuple[Pair, ...]:
         """N(k, t s^2) against N(0, t s^2), its own reverse: docs/derivations/random-allocation.md, section 7."""
-        noise = up(self.noise_multiplier * math.sqrt(releases) / taking_part, 8.0 * U)
-        return (GaussianPair(noise),)
+        return shown_by_gaussian(down(taking_part / (self.noise_multiplier * math.sqrt(releases)), 8.0 * U))
 
     def shuffled_lower(self, direction: Direction, batches: int) -> tuple[Pair, ...]:
         """Known datasets: docs/derivations/shuffling.md.

@@ -20,7 +20,7 @@ from hockeystick.errors import (
 from hockeystick.laws.base import Pair
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.mechanisms.gaussian import Gaussian, chances_of_draws
-from hockeystick.numerics.rationals import Probability
+from hockeystick.numerics.rationals import Probability, spelled
 
 _LARGEST_GROUP = 1000  # whose exact weights take 15 s
 
@@ -68,9 +68,13 @@ class GaussianMixture(Step):
         given = (weight if isinstance(weight, Fraction) else float(weight) for weight in self.probabilities)
         set_fields(self, probabilities=tuple(given))
 
+    def __repr__(self) -> str:
+        return spelled(self)
+
     def _pair(self) -> GaussianMixturePair:
-        weights, shifts = tuple(self.probabilities), tuple(self.sensitivities)
-        return GaussianMixturePair(self.noise_multiplier, weights, shifts, (Fraction(1),), (0.0,))
+        return GaussianMixturePair(
+            self.noise_multiplier, self.probabilities, self.sensitivities, (Fraction(1),), (0.0,)
+        )
 
     @classmethod
     def poisson_group(cls, noise_multiplier: float, *, rate: float, size: int) -> GaussianMixture:
@@ -104,7 +108,7 @@ class GaussianMixture(Step):
         batch_size, population : int
             Records in a batch, and in all, the group included; without the group a batch must still be filled.
         size : int
-            Records in the group, at least 1.
+            Records in the group, at least 1; of them and of a batch, one at most 1,000.
         """
         step = Gaussian(noise_multiplier).without_replacement(batch_size=batch_size, population=population)
         group = Grouped(step, check_count("size", size))

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.composition import Composition, Direction, Step, compose
-from hockeystick.errors import UnknownPairError, check_count, check_positive, check_ratio, public_door
+from hockeystick.errors import LEAST_RATIO, UnknownPairError, check_count, check_positive, check_ratio, public_door
 from hockeystick.laws.base import Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.mechanisms.matrix import checked_matrix
@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 _RANGE = (1e-100, 1e100)  # of entries: squares are normal numbers
 _ALIKE = 1e-8  # relative: bins that differ by less are taken to be one
 _ORTHOGONAL = 1e-20  # relative: what bins have in common is taken to be as much as this, or to be nothing
+_LEAST = (2.0 * LEAST_RATIO) ** 2  # the square of a mu that is one of a pair when it is rounded down, too
 _AT = 1e-6  # the delta where the upper sides are compared
 
 
@@ -123,7 +124,7 @@ def binned_matrix_mechanism(strategy: ArrayLike, noise_multiplier: float, *, bin
     steps, shared, apart = _above(largest)
     both = shared > 0.0 and apart > 0.0
     low_shared = float(least.min()) if both else 0.0
-    low_shared = low_shared if low_shared >= _ORTHOGONAL * float(largest.max()) else 0.0
+    low_shared = low_shared if low_shared >= max(_ORTHOGONAL * float(largest.max()), _LEAST) else 0.0
     rounds = _below(least, low_shared)
     if not both:
         whole = (steps, apart) if apart > 0.0 else (1, shared)  # bins that are all alike hide nothing
@@ -157,8 +158,8 @@ def _above(covariance: Array) -> tuple[int, float, float]:
     for apart in range(1, bins + 1):
         steps, lags = bins // apart, beside[apart - 1 :: apart]
         shared = float(lags.max(initial=0.0))
-        shared = max(shared, _ORTHOGONAL * own) if shared > 0.0 else 0.0
-        if steps == 1 or shared > (1.0 - _ALIKE) * own:
+        shared = max(shared, _ORTHOGONAL * own, _LEAST) if shared > 0.0 else 0.0
+        if steps == 1 or own - shared < max(_ALIKE * own, _LEAST):
             shared = own
         guess = _about(steps, shared, own - shared)
         if guess < best[0]:
@@ -183,7 +184,7 @@ def _below(covariance: Array, shared: float) -> tuple[tuple[int, float], ...]:
     while covariance.min() >= 0.0 and size < 2 * bins:
         blocks = [covariance[first : first + size, first : first + size].min() for first in range(0, bins, size)]
         own = float(min(blocks)) - shared
-        if own > 0.0:
+        if own >= _LEAST:
             rounds.append((len(blocks), math.sqrt(own) * (1.0 - 4.0 * U)))
         size *= 2
     return tuple(rounds)

@@ -44,11 +44,13 @@ class ShuffledReports(Step):
     adds_noise = False
     origin = "shuffled reports: above, the privacy blanket; below, the count of one report, all others alike"
 
+    of_stated_population = True
+
     rows: tuple[tuple[Probability, ...], ...]
     people: int
 
     def __post_init__(self) -> None:
-        rows: Sequence[Sequence[Probability]] = tuple(check_sequence("rows", self.rows))
+        rows: Sequence[Sequence[Probability]] = check_sequence("rows", self.rows)
         exact = tuple(
             tuple(Fraction(chance) for chance in exact_probabilities("rows", probabilities("rows", row)))
             for row in rows

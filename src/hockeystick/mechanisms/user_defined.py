@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from hockeystick.composition import Direction
@@ -64,6 +64,5 @@ class UserDefined(Mechanism):
             )
         return self.substitute
 
-    def pair_to_sample(self, direction: Direction) -> Pair:
-        stated = self.remove if direction in {"remove", "zero-out"} else self.add
-        return self.remove if stated is None else stated.under(direction)
+    def to_sample(self, direction: Direction) -> UserDefined:
+        return replace(self, remove=self.pair(direction).under(direction), add=None)

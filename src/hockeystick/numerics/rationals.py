@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 from hockeystick.numerics.rounding import U
 
@@ -21,6 +24,8 @@ LOG_RATIO = 12.0 * U
 
 _PLACES = 1074  # of a float64, behind the point
 _MASS_TOLERANCE = Fraction(1, 10**9)  # how far given probabilities may sum away from one
+_WRITTEN_OUT = 2000  # bits of a whole number that Python writes, however its limit is set
+_TWENTY = Context(prec=20, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def exact_probabilities(name: str, entries: Sequence[Probability]) -> tuple[Probability, ...]:
@@ -54,6 +59,20 @@ def exact_probabilities(name: str, entries: Sequence[Probability]) -> tuple[Prob
     if not abs(total - common) <= _MASS_TOLERANCE * common:
         raise ValueError(f"{name} must sum to 1, got {total / common!r}; divide by the sum, or use fractions")
     return tuple(Fraction(numerator, total) for numerator in whole)
+
+
+def spelled(record: Any) -> str:
+    """The repr of a dataclass that holds exact numbers: those that Python would not write, to twenty digits."""
+    shown = (f"{field.name}={_spelled(getattr(record, field.name))}" for field in fields(record))
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_spelled, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, Fraction) and value.denominator.bit_length() > _WRITTEN_OUT:
+        return f"about {_TWENTY.divide(Decimal(value.numerator), Decimal(value.denominator))}"
+    return repr(value)
 
 
 def product_up(first: float, second: float) -> float:

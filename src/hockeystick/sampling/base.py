@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hockeystick.composition import Direction, Grouped, Step
@@ -135,6 +135,10 @@ class Sampled(Step):
         parameters : mapping
             As they were written: the fields, or the arguments of a method of ``written_as``.
         """
+
+    def to_sample(self, direction: Direction) -> Step:
+        """The same scheme on what the mechanism's samples are made of."""
+        return replace(self, mechanism=self.mechanism.to_sample(direction))  # type: ignore[type-var]  # a dataclass
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         shown = self.attained(direction)

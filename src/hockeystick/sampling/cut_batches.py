@@ -97,7 +97,7 @@ class CutBatches(Sampled):
         # the curve grows with the rate
         share = float_beside(Fraction(self.rate) * Fraction(self._tail.mean_share) * (1 + _SLIP), up=True)
         rare = self.mechanism.pair("substitute").subsampled(max(share, LEAST_RATE))
-        often = self.mechanism.pair_to_sample(direction).subsampled(self.rate)
+        often = self.mechanism.to_sample(direction).pair("remove").subsampled(self.rate)
         return LabelledPair(often, rare, self._tail).under(direction)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:

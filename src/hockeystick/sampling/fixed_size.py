@@ -13,6 +13,8 @@ from hockeystick.laws.base import Pair
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import AS_REMOVE, InBatches, Samplable
 
+_LOPSIDED = "the pair stated for an exchange is not known to be symmetric: no datasets are known to attain it"
+
 
 @final
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class WithoutReplacement(InBatches):
         return super().pair_of_group(direction, size)
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
-        if not self._is_shown or (direction == "substitute" and self._is_lopsided):
+        if not self._is_shown or self._is_lopsided:
             return ()
         upper, lower = (self._pairs(direction, float_beside(self.rate, up=side)) for side in (True, False))
         return None if len(upper) == 1 and upper == lower else lower[-2:]
@@ -79,11 +81,10 @@ class WithoutReplacement(InBatches):
                 "the upper bound joins the curves of both directions (Lebeda et al., 'Avoiding Pitfalls for Privacy"
                 " Accounting of Subsampled Mechanisms under Composition'), which no datasets are known to attain"
             )
-            if self._is_lopsided:
-                return (
-                    f"{batches}: {above}; the pair stated for an exchange is not known to be symmetric: none attain it",
-                )
-            return (f"{batches}: {above}; the lower bound is attained by datasets (their section 7)",)
+            below = _LOPSIDED if self._is_lopsided else "the lower bound is attained by datasets (their section 7)"
+            return (f"{batches}: {above}; {below}",)
+        if self._is_lopsided:
+            return (f"{batches}: {_LOPSIDED}",)
         if self.attained(direction) is None:
             return ()
         return (f"{batches}: the rate is no exact float64: it is rounded up for the upper bound, down for the lower",)

@@ -74,7 +74,7 @@ class Poisson(Sampled):
 
     def pair(self, direction: Direction) -> Pair:
         if direction != "substitute":
-            return self.mechanism.pair_to_sample(direction).subsampled(self.rate).under(direction)
+            return self.mechanism.to_sample(direction).pair("remove").subsampled(self.rate).under(direction)
         if self.rate == 1.0:
             return self.mechanism.pair(direction)
         if isinstance(self.mechanism, Samplable):
@@ -96,7 +96,7 @@ class Poisson(Sampled):
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if direction == "substitute":
             return self.mechanism.attained(direction) if self.rate == 1.0 else None
-        known = self.mechanism.attained("remove")
+        known = self.mechanism.to_sample(direction).attained("remove")
         return None if known is None else tuple(pair.subsampled(self.rate).under(direction) for pair in known)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:

@@ -157,7 +157,7 @@ def pair_with_ratio(mechanism: Step, direction: Direction, scheme: str) -> Pair:
         raise UnknownPairError(
             f"no dominating pair is proved for {scheme} under 'substitute'; use adjacency 'add-remove' or 'zero-out'"
         )
-    pair = mechanism.pair_to_sample(direction)
+    pair = mechanism.to_sample(direction).pair("remove")
     if pair.is_known_by_moments_alone:
         raise UnknownPairError(
             f"a round needs the likelihood ratio of a step; of {mechanism!r} only moments are known: state its noise"
