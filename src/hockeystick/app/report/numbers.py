@@ -79,10 +79,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def number(value: object) -> float:
     """A number as JSON holds it, where infinities are texts; NaN for anything else."""
-    try:
-        return float(value) if isinstance(value, int | float | str) else math.nan
-    except ValueError:
-        return math.nan
+    return float(value) if is_number(value) or value in ("inf", "-inf") else math.nan
 
 
 def asked(result: Mapping[str, Any]) -> tuple[str, float]:
