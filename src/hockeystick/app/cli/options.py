@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, option, positive
+from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, noun, option, positive
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.entries import Choice, StepEntry
 from hockeystick.app.spec.model import Specification
@@ -30,7 +30,7 @@ def add_adjacency(parser: Parser) -> None:
 
 def add_unit(parser: Parser) -> None:
     """Add ``--unit``."""
-    parser.add_argument("--unit", metavar="NOUN", help=f"what one record is, for the wording (default: {UNIT})")
+    option(parser, "--unit", noun, "NOUN", f"what one record is, for the wording (default: {UNIT})")
 
 
 def add_group_size(to: argparse._ActionsContainer) -> None:
@@ -137,7 +137,7 @@ def in_file(name: str) -> Specification:
     from hockeystick.app.spec.reader import load, read  # loaded where something is read
 
     if name == "-":
-        return read(sys.stdin.read(), source="stdin")
+        return read(read_text(name), source="stdin")
     try:
         return load(Path(name))
     except OSError as error:
@@ -170,8 +170,10 @@ def save_as(options: argparse.Namespace, specification: Specification) -> None:
 
 def read_text(name: str) -> str:
     """The text of a file."""
+    if name == "-" and sys.stdin is None:
+        raise CommandError("hockeystick: error: stdin is closed: there is nothing to read")
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
+        return sys.stdin.read().removeprefix("\ufeff") if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise failed("read", name, error) from None
     except UnicodeDecodeError:

@@ -233,7 +233,7 @@ class DocumentReader:
                 continue
             level = self.checked(place, lambda _, value: check(value), item)
             if level is not None:
-                found.append(float(level))
+                found.append(float(level) + 0.0)  # -0 is 0
         if many and not value:
             self.problem(path, f"{path[-1]} is an empty list; give at least one number")
         return tuple(found)

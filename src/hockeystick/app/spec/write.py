@@ -90,8 +90,8 @@ def of_run(
         tuple(_entry(step, count) for step, count in found),
         check_choice("adjacency", adjacency, ADJACENCIES),
         check_text("unit", unit),
-        tuple(check_delta(delta).ravel().tolist()),
-        tuple(check_epsilon(epsilon).ravel().tolist()),
+        tuple((check_delta(delta).ravel() + 0.0).tolist()),  # -0 is 0
+        tuple((check_epsilon(epsilon).ravel() + 0.0).tolist()),
         Choice.of(AUTOMATIC, tolerance=check_positive("tolerance", tolerance)),
         check_text("title", title) if title != "" else "",
         stated,
