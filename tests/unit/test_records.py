@@ -80,6 +80,23 @@ def test_an_event_is_imported_accounted_and_refused_where_unproved(
     assert main(["import", str(event)]) == 2
 
 
+@pytest.mark.parametrize(
+    ("noise", "said"),
+    [
+        ("1e400", "above 1.8e308"),
+        ('1.0,\n"noise_multiplier": 3.0', ":2: the key 'noise_multiplier' stands twice"),
+        ("3" * 5000, "thousands of digits"),
+    ],
+)
+def test_an_event_is_not_taken_for_another(
+    noise: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = tmp_path / "event.json"
+    event.write_text(f'{{"class_name": "GaussianDpEvent", "noise_multiplier": {noise}}}')
+    assert main(["import", str(event)]) == 2
+    assert said in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------------------ a sentence
 
 

@@ -60,15 +60,24 @@ def read(text: str, *, source: str = "specification", form: Format = "toml") -> 
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be the text of a specification, got {text!r}; load reads a file")
-    check_choice("form", form, ("toml", "json"))
+    document, lines = parsed(text, source, check_choice("form", form, ("toml", "json")))
+    return from_document(document, source=source, lines=lines)
+
+
+def parsed(text: str, source: str, form: str) -> tuple[object, Lines]:
+    """What a text holds, and on which lines: every number one of float64's, and every key once.
+
+    Raises
+    ------
+    SpecificationError
+        Where it holds nothing of this form.
+    """
     try:
         if form == "json":
-            document, lines = json.loads(text, parse_float=read_float), json_lines(text)
-        else:
-            document, lines = tomllib.loads(text, parse_float=read_float), toml_lines(text)
+            return json.loads(text, parse_float=read_float), json_lines(text)
+        return tomllib.loads(text, parse_float=read_float), toml_lines(text)
     except (ValueError, RecursionError) as error:
         raise SpecificationError(source, [_unparsed(error, text)]) from None
-    return from_document(document, source=source, lines=lines)
 
 
 def _unparsed(error: ValueError | RecursionError, text: str) -> Problem:
