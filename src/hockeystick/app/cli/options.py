@@ -15,6 +15,7 @@ from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
+from hockeystick.state import write_whole
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
@@ -181,12 +182,12 @@ def read_text(name: str) -> str:
 
 
 def write_text(name: str, text: str) -> None:
-    """Write a file."""
+    """Write a file, all of it or nothing."""
     if name == "-":
         sys.stdout.write(text)
         return
     try:
-        Path(name).write_text(text, encoding="utf-8")
+        write_whole(name, text)
     except OSError as error:
         raise failed("write", name, error) from None
 

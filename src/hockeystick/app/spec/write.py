@@ -16,6 +16,7 @@ from hockeystick.composition import ADJACENCIES, Composition, Step
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
+from hockeystick.state import write_whole
 
 
 def of_run(
@@ -107,12 +108,12 @@ def _entry(step: Step, count: int) -> StepEntry:
 
 
 def save(specification: Specification, path: str | Path) -> None:
-    """Write a specification to a file: JSON where its name ends in ``.json``, else TOML."""
+    """Write a specification to a file, all of it or nothing: JSON where its name ends in ``.json``, else TOML."""
     if not isinstance(specification, Specification):
         raise TypeError(f"specification must be a Specification, such as of_run makes, got {specification!r}")
     as_json = Path(path).suffix == ".json"
     text = json.dumps(jsonable(specification.document()), indent=2) + "\n" if as_json else to_toml(specification)
-    Path(path).write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def to_toml(specification: Specification) -> str:
