@@ -19,6 +19,7 @@ from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
+from hockeystick.app.spec.circumstances import Circumstances
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
 
@@ -239,3 +240,15 @@ def test_every_question_has_an_answer_and_sampling_is_said_wherever_amplificatio
         assert "Poisson: every example" in said
         assert "0.125" in said
     assert "Sampling" not in latex(made(hs.Gaussian(1.0)))
+
+
+@pytest.mark.parametrize("mark", ["\r", "\x0b", "\x7f", "\x85", "\u2028", "\ufeff", "\\", '"', "\n# "])
+def test_no_text_ends_what_it_stands_in(mark: str) -> None:
+    title = f"A run{mark}# epsilon = 0.1, certified"
+    document = made(title=title, circumstances=Circumstances(notes=title))
+    record = deployment_record(document)
+    assert not re.search("[\x7f\x85\u2028\ufeff]", record), "YAML does not take these as they are"
+    basic = parsed(record)["deployment"]["basic"]
+    assert basic["name"] == basic["description"] == title
+    assert not re.search(r"^# epsilon", markdown(document).replace("\r", "\n"), re.MULTILINE)
+    assert latex(document).splitlines()[0].endswith(str(document["checksum"]))

@@ -5,7 +5,9 @@ The rounding itself is in `hockeystick.decimals`; here are the parts of a page t
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
@@ -16,6 +18,8 @@ from hockeystick.decimals import nearest as nearest
 from hockeystick.decimals import plain as plain
 from hockeystick.decimals import rounded_down as rounded_down
 from hockeystick.decimals import rounded_up as rounded_up
+
+_NOT_ALIKE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def count_text(value: int) -> str:
@@ -70,6 +74,17 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def in_quotes(words: str) -> str:
+    r"""A text as JSON, TOML and YAML alike read it; what JSON takes as it is and another does not is escaped.
+
+    Examples
+    --------
+    >>> in_quotes('a "b"\x7f')
+    '"a \\"b\\"\\u007f"'
+    """
+    return _NOT_ALIKE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(words, ensure_ascii=False))
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

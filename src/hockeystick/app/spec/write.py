@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.report.numbers import jsonable
+from hockeystick.app.report.numbers import in_quotes, jsonable
 from hockeystick.app.spec.circumstances import Circumstances, check_text
 from hockeystick.app.spec.entries import Choice, StepEntry, described, described_count
 from hockeystick.app.spec.model import Specification
@@ -131,7 +131,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # the one that JSON takes as it is
+        return in_quotes(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
