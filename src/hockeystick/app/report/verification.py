@@ -36,6 +36,7 @@ from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
 _PAGE = "page: what is shown is not what the receipt inside it says"
+_NO_ANSWERS = "results: not those the specification asks for"
 _NO_FIGURES = "figures: some are not of their kind"
 _JUNK = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # where a figure is something else
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
@@ -182,7 +183,7 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
     """Whether the figures may stand, and whether all else is what this version says of them."""
     claims, points = document.get("results"), document.get("curve")
     if not isinstance(claims, list) or len(claims) != len(again["results"]):
-        yield "results: not those the specification asks for"
+        yield _NO_ANSWERS
         return
     if not isinstance(points, list) or len(points) != len(again["curve"]):
         yield "curve: not the points of this specification"
@@ -208,7 +209,17 @@ def words_that_differ(
     if isinstance(drawn, dict):
         again["drawn"] = drawn | {"several": of_several(specification.curve)}
     changed = () if _shows(shown, document) else (_PAGE,)
+    if _questions(document) != specification.questions:  # of which the cautions speak
+        changed = (*changed, _NO_ANSWERS)
     return (*misfits(document), *changed, *filter(None, _words(document, again, specification)))
+
+
+def _questions(document: Mapping[str, Any]) -> list[tuple[str, float]] | None:
+    """What the results of a receipt answer; None where that cannot be known."""
+    try:
+        return [(result["quantity"], asked(result)[1]) for result in document["results"]]
+    except _JUNK:
+        return None
 
 
 def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
