@@ -252,3 +252,12 @@ def test_no_text_ends_what_it_stands_in(mark: str) -> None:
     assert basic["name"] == basic["description"] == title
     assert not re.search(r"^# epsilon", markdown(document).replace("\r", "\n"), re.MULTILINE)
     assert latex(document).splitlines()[0].endswith(str(document["checksum"]))
+
+
+def test_a_draft_says_beside_a_number_that_is_no_certified_one_what_it_is_worth() -> None:
+    document = hs.spec.of_run(hs.Gaussian(2.0), delta=1e-5).document()
+    estimate = receipt(hs.spec.from_document(document | {"accountant": {"method": "gaussian-limit"}}))
+    assert re.search(r"epsilon: 2\.14\d+  # an estimate, not proved\n", deployment_record(estimate))
+    assert re.search(r"epsilon: \.inf  # no guarantee\n", deployment_record(made(hs.Gaussian(1.0), delta=0.0)))
+    assert re.search(r"epsilon: [\d.]+\n", deployment_record(made(hs.Gaussian(2.0))))
+    assert ", the one release is about (2.14" in estimate["results"][0]["statement"]

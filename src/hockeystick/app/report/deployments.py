@@ -55,11 +55,10 @@ def _privacy(content: Content) -> tuple[str, str, str]:
     value = float(quoted(first))
     epsilon, delta = (value, level) if first["quantity"] == "epsilon" else (level, value)
     details = [content.bracket(first), *(content.figure(result) for result in others)]
-    worth = ""
     if content.broken:
         details = [verdict(content.broken), *(words.rstrip(".") for words in content.broken), *details]
-        worth = f"  # {content.worth(first)}"
-    lines = [f"      epsilon: {_decimal(epsilon)}{worth}"] + (
+    worth = content.worth(first)
+    lines = [f"      epsilon: {_decimal(epsilon)}" + ("" if worth == "certified" else f"  # {worth}")] + (
         [] if asked(first) == ("delta", 0.0) else [f"      delta: {_decimal(delta)}"]
     )
     return "Pure DP" if is_pure(first) else "Approximate DP", "\n".join(lines), ". ".join(details)
