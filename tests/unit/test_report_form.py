@@ -102,6 +102,14 @@ def test_a_key_that_stands_twice_is_refused(made: dict[str, Any]) -> None:
             open_receipt(first + text[1:])
 
 
+def test_a_number_that_is_none_of_float64s_is_not_taken_for_another(made: dict[str, Any]) -> None:
+    text = json.dumps(edited(made, ("results", 0, "lower"), 0.0))
+    assert open_receipt(text)["results"][0]["lower"] == 0.0
+    for number in ("1e-400", "1e400"):
+        with pytest.raises(NoReceiptError, match=number):
+            open_receipt(text.replace('"lower": 0.0', f'"lower": {number}', 1))
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [

@@ -14,6 +14,7 @@ from typing import Any
 
 from hockeystick.app.report.numbers import is_number
 from hockeystick.app.report.receipt import FORMAT, checksum, software
+from hockeystick.app.spec.problems import OutOfRangeError, read_float
 from hockeystick.errors import HockeystickError
 
 _MOST_DIGITS = 300  # of a whole number that is a float64, too
@@ -30,8 +31,11 @@ class NoReceiptError(HockeystickError):
 def open_receipt(text: str) -> dict[str, Any]:
     """The receipt in a JSON file, or inside an HTML page."""
     embedded = _EMBEDDED.search(text)  # in JSON itself every quote of such a line is escaped: no match
+    inside = embedded.group(1) if embedded else text
     try:
-        document = json.loads(embedded.group(1) if embedded else text, parse_int=_whole, object_pairs_hook=_table)
+        document = json.loads(inside, parse_int=_whole, parse_float=read_float, object_pairs_hook=_table)
+    except OutOfRangeError as error:
+        raise NoReceiptError(f"not a receipt: {error}") from None
     except json.JSONDecodeError as error:
         raise NoReceiptError(
             f"not a receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
