@@ -70,11 +70,17 @@ class Progress:
         """Whether somebody may be watching what this process writes."""
         if type(self._stream).__module__.partition(".")[0] == "ipykernel":
             self._wipe, self._every = _BLANK, _SELDOM
-        elif not self._stream.isatty() or os.environ.get("TERM") == "dumb":
+        elif not self._is_terminal() or os.environ.get("TERM") == "dumb":
             return False
         from multiprocessing import parent_process
 
         return parent_process() is None and sys.platform != "emscripten"  # which starts no threads
+
+    def _is_terminal(self) -> bool:
+        try:
+            return self._stream.isatty()
+        except (AttributeError, ValueError):  # a program without a window has no stderr; others replaced or closed it
+            return False
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, counted as they are done."""

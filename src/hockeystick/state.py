@@ -84,16 +84,7 @@ class Saved(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the state to a file, all of it or nothing, whoever else writes it at the same time."""
-        target = Path(path)
-        beside = target.with_name(f"{target.name}.{uuid4().hex}.part")
-        try:
-            with beside.open("w", encoding="utf-8") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())  # on the disk before it takes the other's place
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -118,6 +109,25 @@ class Saved(ABC):
             return cls._restored(body)
         except (ValueError, ArithmeticError, KeyError, TypeError) as error:
             raise StateError(f"this {cls.kind} state is damaged: {error}") from error
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write a text file, all of it or nothing, whoever else writes it at the same time; a device is written to."""
+    target = Path(os.path.realpath(path))  # what a link leads to
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
+    beside = target.with_name(f"{target.name}.{uuid4().hex}.part")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before it takes the other's place
+        if target.exists():
+            beside.chmod(target.stat().st_mode)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def stamped(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -329,6 +329,14 @@ def test_progress_in_a_notebook_uses_no_codes_of_terminals() -> None:
     assert stream.getvalue().endswith(" \r")
 
 
+def test_work_needs_nothing_to_show_progress_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    for stderr in (None, object(), closed):  # as in a program without a window, where it was replaced, or closed
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert hs.account(hs.Gaussian(1.0)).epsilon(0.5).certified
+
+
 def test_work_inside_other_work_shows_no_line_of_its_own() -> None:
     outer, inner, after = Terminal(), Terminal(), Terminal()
     with Progress("whole", stream=outer, delay=0.0), Progress("part", stream=inner, delay=0.0):

@@ -73,6 +73,21 @@ def test_words_that_do_not_follow_from_proved_numbers_are_refuted(
     assert f"{path[0]}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("guarantee", [{"delta": 1e-12, "epsilon": 0.5}, {"delta": 1e-4}, {"delta": [1e-4, 0.5]}])
+def test_true_numbers_that_answer_other_questions_are_refuted(
+    guarantee: dict[str, Any], made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cautions speak of the deltas that were asked for: others could stand in the results."""
+    specification = made["specification"] | {"guarantee": made["specification"]["guarantee"] | guarantee}
+    if "epsilon" not in guarantee:
+        del specification["guarantee"]["epsilon"]
+    again = receipt(from_document(specification), created=made["created"])
+    said = {name: again[name] for name in ("specification", "cautions", "not_included", "relation")}
+    document = made | said | {"curve": [], "tradeoff": None}
+    assert main(["verify", "--independent", written(tmp_path / "receipt.json", document)]) == Status.REFUTED
+    assert "results: not those the specification asks for" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("table", "key", "changed"),
     [

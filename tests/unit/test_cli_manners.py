@@ -52,6 +52,37 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_status_2(redirect: str
     assert run.returncode == Status.BAD_INPUT
 
 
+def test_an_answer_needs_no_stderr(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
+    run = shell(f"{PROGRAM} account {tmp_path}/run.toml 2>&-")
+    assert run.returncode == Status.OK
+    assert "certified" in run.stdout
+
+
+@pytest.mark.parametrize("command", ["account", "verify", "import", "audit --scores"])
+def test_a_closed_stdin_is_one_line_and_status_2(command: str) -> None:
+    run = shell(f"{PROGRAM} {command} - <&-")
+    assert (run.returncode, run.stderr.count("\n")) == (Status.BAD_INPUT, 1)
+    assert "stdin is closed" in run.stderr
+
+
+def test_a_file_from_stdin_may_begin_with_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8-sig")
+    assert shell(f"{PROGRAM} account - < {tmp_path}/run.toml").returncode == Status.OK
+
+
+def test_minus_zero_is_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.toml").write_text(SPEC.replace("1e-5", "-0.0"), encoding="utf-8")
+    for command in (f"account {tmp_path}/run.toml", f"{RUN.replace('1e-5', '-0')}"):
+        assert "at delta 0\n" in told(capsys, command)
+
+
+@pytest.mark.parametrize("noun", ["", " ", "\udcff"])
+def test_a_unit_says_what_a_record_is(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN.split(), "--unit", noun]) == Status.BAD_INPUT
+    assert "--unit must be a text" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["account", "report", "verify", "verify --independent", "import"])
 @pytest.mark.parametrize(("name", "text"), [("deep.json", "[" * 100_000), ("deep.toml", f"x = {'[' * 20_000}")])
 def test_a_file_nested_too_deeply_is_one_line_and_status_2(

@@ -87,6 +87,15 @@ def test_a_file_that_is_there_already_is_named(tmp_path: Path, capsys: pytest.Ca
     assert rows.read_text(encoding="utf-8") == "kept"
 
 
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")  # which nobody can open
+    for name, said in (("none/rows.csv", "there is no folder"), ("loop.csv", "Too many levels of symbolic links")):
+        assert main([*GRID, "--noise-multiplier", "1", "--file", str(tmp_path / name)]) == Status.BAD_INPUT
+        error = capsys.readouterr().err
+        assert error.startswith(f"hockeystick: error: {tmp_path / name}")
+        assert said in error
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -72,6 +72,7 @@ CHOICE, FLIP = event("ExponentialMechanism", epsilon=0.5), event("PermuteAndFlip
 MEANINGS = [
     (event("ZC", rho=0.1), "substitute", hs.ZeroConcentratedDP(0.1)),
     (event("ZC", rho=math.inf), "add-remove", EVERYTHING),
+    (event("ZC", rho=1e308, xi=1e308), "add-remove", EVERYTHING),
     (CHOICE, "substitute", hs.ExponentialMechanism(0.5)),
     (event("ExponentialMechanism", epsilon=1e-200), "add-remove", hs.ExponentialMechanism(1e-150)),
     (event("ExponentialMechanism", epsilon=800.0), "add-remove", hs.ApproximateDP(800.0)),
@@ -127,6 +128,12 @@ MEANINGS = [
 @pytest.mark.parametrize(("given", "adjacency", "meant"), MEANINGS)
 def test_an_event_is_the_composition_it_describes(given: Any, adjacency: str, meant: Any) -> None:
     assert hs.from_dp_event(given, adjacency) == meant * 1
+
+
+def test_of_divergences_beyond_float64_those_within_are_taken() -> None:
+    ((step, _),) = hs.from_dp_event(event("ZC", rho=1e294, xi=1.0)).steps
+    assert 100 < len(step.orders) < 321
+    assert hs.account(step).delta(1e299).lower == 0.0
 
 
 NOTHING = [

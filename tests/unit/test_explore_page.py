@@ -14,6 +14,7 @@ pytest.importorskip("selenium", reason="the browser is driven by selenium")
 from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.browser import CHROMIUM, DRIVER, chromium, explorer, settled
+from hockeystick.sampling.epochs import steps_in
 from tests.site.axe import in_colours, serious_faults
 
 pytestmark = pytest.mark.skipif(
@@ -74,6 +75,8 @@ def test_the_page(browser: Any, address: str) -> None:
         if name not in {"given", "duration"}:  # another way to say how long and how large, which has values of its own
             assert changed, name
         seen = found
+    # passes over the data are as many steps as on the command line, the last, short batch counted
+    assert browser.execute_script("return stepsOf(runs.first)") == steps_in(15, batch_size=700, population=60_000)
     assert "NOT CERTIFIED" in browser.find_element("id", "verdict").text
     assert browser.find_element("id", "stamp-curve").is_displayed()
     assert put(browser, "batches", "")["verdict"] is None

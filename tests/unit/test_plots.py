@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import plots
+from hockeystick.app.canvas import between
 from hockeystick.bound import Bound
 
 figures = pytest.importorskip("matplotlib.figure")
@@ -91,6 +92,19 @@ def test_noise_against_rate_rises_with_the_rate_and_falls_with_epsilon() -> None
     tight, loose = (np.asarray(line.get_ydata(), dtype=float) for line in figure.axes[0].lines[1::2])
     assert np.all(np.diff(tight) > 0.0)
     assert np.all(loose < tight)
+
+
+def test_noise_that_nothing_proves_unsafe_has_no_lower_side() -> None:
+    """At rates of at most delta any noise meets the target, however little: the truth is the least that is allowed."""
+    found = hs.dpsgd.noise_multipliers_for(epsilon=1.0, delta=1e-5, steps=1, rates=[1e-6, 1e-5, 0.01])
+    assert [one.unsafe is None for one in found] == [True, True, False]
+    band = between(found)
+    assert np.asarray(band.lower).tolist() == [1e-6, 0.0, found[2].unsafe]
+    assert np.asarray(band.upper).tolist() == [1e-6, found[1].value, found[2].value]
+    above_alone = hs.dpsgd.noise_multipliers_for(
+        epsilon=1.0, delta=1e-6, steps=100, rates=[0.01], accountant=hs.accountants.Moments(), precision=1e-2
+    )
+    assert between(above_alone).lower == 0.0
 
 
 def test_pictures_do_not_touch_pyplot() -> None:

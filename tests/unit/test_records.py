@@ -19,6 +19,7 @@ from hockeystick.app.report.latex import latex
 from hockeystick.app.report.markdown import markdown
 from hockeystick.app.report.page import page
 from hockeystick.app.report.receipt import receipt
+from hockeystick.app.spec.circumstances import Circumstances
 
 RUN = hs.Gaussian(1.0).poisson(0.01) * 2000
 
@@ -78,6 +79,23 @@ def test_an_event_is_imported_accounted_and_refused_where_unproved(
     assert main(["import", str(event)]) == 3
     event.write_text("{")
     assert main(["import", str(event)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("noise", "said"),
+    [
+        ("1e400", "above 1.8e308"),
+        ('1.0,\n"noise_multiplier": 3.0', ":2: the key 'noise_multiplier' stands twice"),
+        ("3" * 5000, "thousands of digits"),
+    ],
+)
+def test_an_event_is_not_taken_for_another(
+    noise: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = tmp_path / "event.json"
+    event.write_text(f'{{"class_name": "GaussianDpEvent", "noise_multiplier": {noise}}}')
+    assert main(["import", str(event)]) == 2
+    assert said in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------ a sentence
@@ -222,3 +240,24 @@ def test_every_question_has_an_answer_and_sampling_is_said_wherever_amplificatio
         assert "Poisson: every example" in said
         assert "0.125" in said
     assert "Sampling" not in latex(made(hs.Gaussian(1.0)))
+
+
+@pytest.mark.parametrize("mark", ["\r", "\x0b", "\x7f", "\x85", "\u2028", "\ufeff", "\\", '"', "\n# "])
+def test_no_text_ends_what_it_stands_in(mark: str) -> None:
+    title = f"A run{mark}# epsilon = 0.1, certified"
+    document = made(title=title, circumstances=Circumstances(notes=title))
+    record = deployment_record(document)
+    assert not re.search("[\x7f\x85\u2028\ufeff]", record), "YAML does not take these as they are"
+    basic = parsed(record)["deployment"]["basic"]
+    assert basic["name"] == basic["description"] == title
+    assert not re.search(r"^# epsilon", markdown(document).replace("\r", "\n"), re.MULTILINE)
+    assert latex(document).splitlines()[0].endswith(str(document["checksum"]))
+
+
+def test_a_draft_says_beside_a_number_that_is_no_certified_one_what_it_is_worth() -> None:
+    document = hs.spec.of_run(hs.Gaussian(2.0), delta=1e-5).document()
+    estimate = receipt(hs.spec.from_document(document | {"accountant": {"method": "gaussian-limit"}}))
+    assert re.search(r"epsilon: 2\.14\d+  # an estimate, not proved\n", deployment_record(estimate))
+    assert re.search(r"epsilon: \.inf  # no guarantee\n", deployment_record(made(hs.Gaussian(1.0), delta=0.0)))
+    assert re.search(r"epsilon: [\d.]+\n", deployment_record(made(hs.Gaussian(2.0))))
+    assert ", the one release is about (2.14" in estimate["results"][0]["statement"]

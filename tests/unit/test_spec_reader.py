@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -22,7 +23,9 @@ from hockeystick.app.spec import (
     save,
     to_toml,
 )
+from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.positions import json_lines, toml_lines
+from hockeystick.sampling import Poisson
 
 GOOD = """\
 title = "two kinds of steps"
@@ -139,6 +142,18 @@ ONE_OF_EACH_KIND = {
     "no steps": ("title = 'x'\n", 1, "steps are missing"),
     "steps no list": ("title = 'x'\nsteps = 3\n", 2, "steps must be a list"),
     "no table": ("guarantee = 3\n[[steps]]\nmechanism = 'laplace'\nscale = 1\n", 1, "guarantee must be a table"),
+    "digits of other scripts": (
+        '[[steps]]\nmechanism = "discrete-pair"\np = ["1/²", "1/2"]\nq = [0.5, 0.5]\n',
+        3,
+        "p must be a list of numbers",
+    ),
+    "more digits than Python reads": (
+        replaced("count = 200", f"count = {'3' * 5000}"),
+        6,
+        "a number of thousands of digits",
+    ),
+    "deep": ("x = 1\ny = " + "[" * 20_000, 1, "nested too deeply"),
+    "scale beyond float64": ('[[steps]]\nmechanism = "discrete-laplace"\nepsilon = 5e-324\n', 1, "must be finite"),
     "syntax": (replaced("count = 200", "count = "), 6, "not valid TOML"),
     "end of file": ('title = "x', 1, "not valid TOML"),
 }
@@ -278,6 +293,31 @@ def test_a_run_put_together_in_python_is_read_back_from_a_file(tmp_path: Path) -
         assert load(tmp_path / name) == made
     with pytest.raises(TypeError, match="a specification cannot hold UserDefined"):
         of_run(hs.UserDefined(hs.Gaussian(1.0).pair("remove")), delta=1e-5)
+
+
+@pytest.mark.parametrize("text", ["\x7f", "\x00\x1b", "\u2028x", "\ufeff", "a\r\nb\\u007f", '"""', "𝄞"])
+def test_every_text_is_read_back(text: str) -> None:
+    made = of_run(hs.Laplace(1.0), delta=0.1, unit=text, title=text, circumstances=Circumstances(notes=text))
+    assert read(to_toml(made)) == made
+
+
+def test_a_run_that_no_file_can_hold_is_refused() -> None:
+    twice = Poisson(hs.Gaussian(1.0).random_allocation(steps=10), 0.5)
+    with pytest.raises(TypeError, match="one sampling scheme a step"):
+        of_run(twice, delta=1e-5)
+    for wrong in ({"unit": " "}, {"title": "\n"}, {"title": "\ud800"}):
+        with pytest.raises(ValueError, match="must be a text"):
+            of_run(hs.Laplace(1.0), **wrong)  # type: ignore[arg-type]
+
+
+def test_circumstances_stated_in_python_are_checked_as_those_of_a_file(tmp_path: Path) -> None:
+    stated = Circumstances(examples=np.int64(7), clipping_norm=np.float32(0.5))  # type: ignore[arg-type]
+    made = of_run(hs.Laplace(1.0), delta=0.1, circumstances=stated)
+    save(made, tmp_path / "run.toml")
+    assert load(tmp_path / "run.toml") == made
+    for wrong in ({"examples": -1}, {"batches": "shufled"}, {"notes": ""}, {"clipping_norm": math.nan}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Circumstances(**wrong)  # type: ignore[arg-type]
 
 
 def test_names_and_notes_are_kept_and_like_steps_are_one_kind() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import multiprocessing
+import os
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -155,3 +156,28 @@ def test_two_writers_of_one_file_leave_a_whole_state_at_every_moment(tmp_path: P
             assert reading(hs.Odometer.load(path)) == reading(mine)
     assert [writer.exception() for writer in writers] == [None] * 4
     assert [kept.name for kept in tmp_path.iterdir()] == ["odometer.json"]
+
+
+@pytest.mark.parametrize("name", ["run.toml", "linked.toml"])
+def test_a_file_whose_writing_is_interrupted_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A specification cut short may be one of fewer steps."""
+    (tmp_path / "linked.toml").symlink_to(tmp_path / "run.toml")
+    hs.spec.save(hs.spec.of_run(hs.Gaussian(1.0) * 2000, delta=1e-5), tmp_path / name)
+    (tmp_path / "run.toml").chmod(0o640)
+    before = (tmp_path / "run.toml").read_text(encoding="utf-8")
+
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            hs.spec.save(hs.spec.of_run(hs.Gaussian(2.0), delta=1e-5), tmp_path / name)
+    assert (tmp_path / "run.toml").read_text(encoding="utf-8") == before
+    hs.spec.save(hs.spec.of_run(hs.Gaussian(2.0), delta=1e-5), tmp_path / name)
+    assert "noise_multiplier = 2.0" in (tmp_path / "run.toml").read_text(encoding="utf-8")
+    assert (tmp_path / "run.toml").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "linked.toml").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["linked.toml", "run.toml"]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 
 import pytest
 from scipy.special import ndtr
 
 import hockeystick as hs
+from hockeystick.app.report.content import Content
+from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.words import headline, statement
 
 RATE, DELTA = 0.01, 1e-5
@@ -36,3 +40,12 @@ def test_of_both_directions_both_ways_are_said() -> None:
     bound = both.curve.epsilon(DELTA)
     assert statement(both, "epsilon", DELTA, bound).startswith("Adding or removing any one example changes the")
     assert headline(both, "epsilon", DELTA, bound).endswith("-differential privacy, certified")
+
+
+@pytest.mark.parametrize("missed", [0.31, 0.3, 0.06, math.nextafter(0.05, 0.0), 0.25, 1e-300])
+def test_the_share_an_attack_finds_is_rounded_up_from_its_exact_value(missed: float) -> None:
+    made = receipt(hs.spec.of_run(hs.Gaussian(1.0), delta=DELTA))
+    made["tradeoff"]["false_negative"][0]["lower"] = missed
+    share = re.search(r"recognises at most (\S+)% ", Content(made).plainly())
+    assert share is not None
+    assert Fraction(share[1]) >= 100 * (1 - Fraction(missed)) > Fraction(share[1]) - 1

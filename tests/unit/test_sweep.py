@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -375,6 +376,49 @@ def test_rows_of_another_family_are_refused(tmp_path: Path, ending: str) -> None
     hs.sweep(lambda noise: hs.Gaussian(noise) * 2, noise=[1.0, 2.0], delta=1e-5, file=path)
     with pytest.raises(ValueError, match="plan 0 is of another run"):
         hs.sweep(lambda noise: hs.Laplace(noise) * 2, noise=[1.0, 2.0], delta=1e-5, resume=path)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(hs.Step):
+    """A step that keeps its numbers in an array."""
+
+    noise: np.ndarray[Any, Any]
+
+    def pair(self, direction: Any) -> Any:
+        return hs.Gaussian(float(self.noise[-1])).pair(direction)
+
+
+@pytest.mark.parametrize(("size", "other"), [(1, 2.0 + 1e-12), (2000, 3.0)])
+def test_numbers_in_an_array_tell_runs_apart(tmp_path: Path, size: int, other: float) -> None:
+    path = tmp_path / "rows.csv"
+    hs.sweep(lambda steps: Kept(np.full(size, 2.0)) * steps, steps=[1, 2], delta=1e-5, file=path)
+    noise = np.full(size, 2.0)
+    noise[size // 2] = other
+    with pytest.raises(ValueError, match="plan 0 is of another run"):
+        hs.sweep(lambda steps: Kept(noise) * steps, steps=[1, 2], delta=1e-5, resume=path)
+
+
+@pytest.mark.parametrize("text", ["my,own\n1,2\n3,4", "a line of its own", 'noise"'])
+def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="holds another sweep"):
+        swept(resume=path)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_where_no_rows_can_be_kept_is_said_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").mkdir()
+    (tmp_path / "rows.parquet").touch()
+    for name, kind in (("rows.csv", "file"), ("rows.parquet", "folder")):
+        with pytest.raises(ValueError, match=f"must be a {kind}, and is none"):
+            swept(resume=tmp_path / name, workers=lambda *_: pytest.fail("asked"))
+
+
+def test_a_whole_number_beyond_float64_is_kept_in_its_digits(tmp_path: Path) -> None:
+    found = hs.sweep(hs.Gaussian, noise_multiplier=[1.0, 10**400], delta=1e-5, file=tmp_path / "rows.csv")
+    assert found.refused[1]
+    assert hs.sweep(hs.Gaussian, noise_multiplier=[1.0, 10**400], delta=1e-5, resume=tmp_path / "rows.csv").rows
 
 
 def test_rows_of_functions_are_not_gone_on_with(tmp_path: Path) -> None:

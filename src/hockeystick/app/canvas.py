@@ -114,10 +114,14 @@ def last(ends: Iterable[float]) -> float:
 
 
 def between(found: Sequence[Calibration]) -> Bound:
-    """Where the best values lie: between the unsafe ones and the safe ones."""
-    safe = np.array([float(one.value) for one in found])
-    unsafe = np.array([float(one.value if one.unsafe is None else one.unsafe) for one in found])
-    return Bound(np.minimum(safe, unsafe), np.maximum(safe, unsafe), "calibration")
+    """Where the least safe values lie, where larger ones are safer: above what is proved unsafe, if anything is."""
+    return Bound(np.array([_least(one) for one in found]), np.array([float(one) for one in found]), "calibration")
+
+
+def _least(found: Calibration) -> float:
+    if found.unsafe is not None:
+        return float(found.unsafe)
+    return 0.0 if found.precision > 0.0 else float(found)  # no smaller value is allowed
 
 
 def finished(axes: Axes, *, legend: bool, figure: Figure) -> Figure:

@@ -82,7 +82,10 @@ def product_up(first: float, second: float) -> float:
 
 def float_beside(value: Fraction, *, up: bool) -> float:
     """The float next to an exact number on one side, the number itself where it is one."""
-    nearest = float(value)
+    try:
+        nearest = float(value)
+    except OverflowError:  # it lies between the largest float and infinity
+        nearest = math.inf if value > 0 else -math.inf
     if up:
         return math.nextafter(nearest, math.inf) if nearest < value else nearest
     return math.nextafter(nearest, -math.inf) if nearest > value else nearest

@@ -182,6 +182,8 @@ def _kept(
     found = row_file(path, grid, quantity)
     if file is not None and found.path.exists():
         raise FileExistsError(f"{found.path} is there already: resume= goes on with it")
+    if found.path.exists() and found.path.is_dir() != found.folder:
+        raise ValueError(f"{found.path} must be a {'folder' if found.folder else 'file'}, and is none")
     if not found.path.parent.is_dir():  # known before anything is computed
         raise FileNotFoundError(f"{found.path} cannot be written: there is no folder {found.path.parent}")
     return found

@@ -12,8 +12,9 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.plans import NAMELESS, Plan, Row, Search
@@ -36,6 +37,9 @@ class RowFile(ABC):
     quantity : str
         What the brackets hold.
     """
+
+    folder: ClassVar[bool]
+    """Whether it is a folder."""
 
     def __init__(self, path: Path, grid: Grid, quantity: str) -> None:
         self.path, self.quantity = path, quantity
@@ -101,6 +105,8 @@ class RowFile(ABC):
 class _CsvFile(RowFile):
     """One file, a line a row."""
 
+    folder = False
+
     def write(self, rows: Iterable[tuple[int, Row]]) -> None:
         fresh = not self.path.exists()
         with self.path.open("a", encoding="utf-8", newline="") as file:
@@ -111,14 +117,12 @@ class _CsvFile(RowFile):
 
     def read(self) -> dict[int, Row]:
         text = self.path.read_bytes()
+        if _line(self.header).encode().startswith(text):  # nothing, or its first line cut short
+            self.path.unlink()
+            return {}
         whole = text[: text.rfind(b"\n") + 1]  # a line cut short was not yet kept
         while whole.count(b'"') % 2:  # nor one cut short in a value that holds the end of a line
             whole = whole[: whole.rfind(b"\n", 0, -1) + 1]
-        if len(whole) < len(text):
-            os.truncate(self.path, len(whole))  # rows that are whole are never out of the file
-        if not whole:
-            self.path.unlink()
-            return {}
         try:
             reader = csv.DictReader(io.StringIO(whole.decode("utf-8-sig"), newline=""))
             names, records = reader.fieldnames or (), list(reader)
@@ -126,12 +130,16 @@ class _CsvFile(RowFile):
             raise _damaged(self.path, str(error)) from error
         if tuple(names) != self.header:
             raise ValueError(f"{self.path} holds another sweep: its columns are {', '.join(names)}")
+        if len(whole) < len(text):  # known to be ours
+            os.truncate(self.path, len(whole))  # rows that are whole are never out of the file
         return dict(map(self.row, records))
 
 
 @final
 class _ParquetFolder(RowFile):
     """A folder of parts, each written beside it and then put there whole."""
+
+    folder = True
 
     def write(self, rows: Iterable[tuple[int, Row]]) -> None:
         import pyarrow as pa
@@ -187,7 +195,8 @@ def _plain(values: Sequence[Any]) -> list[Any]:
     if kinds == {bool} or (kinds == {int} and all(abs(value) < 2**63 for value in values)):
         return list(values)
     if kinds <= {int, float}:
-        return list(map(float, values))
+        with suppress(OverflowError):  # of a whole number beyond float64 the digits are kept
+            return list(map(float, values))
     for text in map(str, values):
         try:
             text.encode()

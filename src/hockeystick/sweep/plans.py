@@ -11,6 +11,7 @@ import gc
 import hashlib
 import inspect
 import math
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -238,7 +239,8 @@ def _reason(error: Exception) -> str:
 
 def _fingerprint(run: Composition) -> str:
     """A few digits that differ between runs, the same in every process; `NAMELESS` where no words tell a run."""
-    steps = "; ".join(sorted(f"{step!r} x {count}" for step, count in run.steps))
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):  # every number of an array, every digit of it
+        steps = "; ".join(sorted(f"{step!r} x {count}" for step, count in run.steps))
     return NAMELESS if " at 0x" in steps else hashlib.sha256(steps.encode()).hexdigest()[:12]
 
 

@@ -13,7 +13,8 @@ import argparse
 import json
 
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, add_unit, read_text
-from hockeystick.app.cli.parsing import CommandError, Parser, Status, delta, listed, option
+from hockeystick.app.cli.parsing import Parser, Status, delta, listed, option
+from hockeystick.app.spec.reader import parsed
 from hockeystick.app.spec.write import from_event
 
 
@@ -27,10 +28,7 @@ def add(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> Status:
     """Print the specification, as JSON in any case."""
-    try:
-        event = json.loads(read_text(options.event))
-    except json.JSONDecodeError as error:
-        raise CommandError(f"{options.event}: error: this is not JSON ({error})") from None
+    event, _ = parsed(read_text(options.event), options.event, "json")
     made = from_event(event, options.adjacency or ADJACENCY, delta=options.delta, unit=options.unit or UNIT)
     print(json.dumps(made.document(), indent=2, ensure_ascii=False, allow_nan=False))
     return Status.OK

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, option, positive
+from hockeystick.app.cli.parsing import CommandError, Parser, count, delta, epsilon, listed, noun, option, positive
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.entries import Choice, StepEntry
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.composition import ADJACENCIES
+from hockeystick.state import write_whole
 
 ADJACENCY, UNIT = "add-remove", "example"
 """What is meant where nothing is said."""
@@ -30,7 +31,7 @@ def add_adjacency(parser: Parser) -> None:
 
 def add_unit(parser: Parser) -> None:
     """Add ``--unit``."""
-    parser.add_argument("--unit", metavar="NOUN", help=f"what one record is, for the wording (default: {UNIT})")
+    option(parser, "--unit", noun, "NOUN", f"what one record is, for the wording (default: {UNIT})")
 
 
 def add_group_size(to: argparse._ActionsContainer) -> None:
@@ -137,7 +138,7 @@ def in_file(name: str) -> Specification:
     from hockeystick.app.spec.reader import load, read  # loaded where something is read
 
     if name == "-":
-        return read(sys.stdin.read(), source="stdin")
+        return read(read_text(name), source="stdin")
     try:
         return load(Path(name))
     except OSError as error:
@@ -170,8 +171,10 @@ def save_as(options: argparse.Namespace, specification: Specification) -> None:
 
 def read_text(name: str) -> str:
     """The text of a file."""
+    if name == "-" and sys.stdin is None:
+        raise CommandError("hockeystick: error: stdin is closed: there is nothing to read")
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8-sig")
+        return sys.stdin.read().removeprefix("\ufeff") if name == "-" else Path(name).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise failed("read", name, error) from None
     except UnicodeDecodeError:
@@ -179,12 +182,12 @@ def read_text(name: str) -> str:
 
 
 def write_text(name: str, text: str) -> None:
-    """Write a file."""
+    """Write a file, all of it or nothing."""
     if name == "-":
         sys.stdout.write(text)
         return
     try:
-        Path(name).write_text(text, encoding="utf-8")
+        write_whole(name, text)
     except OSError as error:
         raise failed("write", name, error) from None
 

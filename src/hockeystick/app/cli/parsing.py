@@ -14,6 +14,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn
 
+from hockeystick.app.spec.circumstances import check_text
 from hockeystick.app.spec.problems import OutOfRangeError, read_float
 from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
 
@@ -130,7 +131,7 @@ def _checked(name: str, check: Callable[[str, float], Any], own: str = "") -> Ca
 
     def read(text: str) -> float:
         try:
-            return float(check(name, _real(text, name)))
+            return float(check(name, _real(text, name))) + 0.0  # -0 is 0
         except (TypeError, ValueError) as error:
             raise argparse.ArgumentTypeError(str(error).replace(own or name, name, 1)) from None
 
@@ -176,6 +177,18 @@ def count(name: str, minimum: int = 1) -> Callable[[str], int]:
             return check_count(name, int(number) if number == number.to_integral_value() else text, minimum=minimum)
         except (TypeError, ValueError):
             raise argparse.ArgumentTypeError(f"{name} must be an integer of at least {minimum}, got {text!r}") from None
+
+    return read
+
+
+def noun(name: str) -> Callable[[str], str]:
+    """A reader of words that UTF-8 can write."""
+
+    def read(given: str) -> str:
+        try:
+            return check_text(name, given)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
     return read
 

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
     except CommandError as error:
         return _failed(str(error), error.status)
-    except (TypeError, ValueError, ModuleNotFoundError, FileExistsError) as error:
+    except (TypeError, ValueError, ModuleNotFoundError) as error:
         return _failed(f"hockeystick: error: {one_line(error)}")
     except SpecificationError as error:
         return _failed(str(error))
@@ -87,14 +87,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _abandon_stdout()
         return Status.OK
     except OSError as error:
-        _abandon_stdout()
-        return _failed(f"hockeystick: error: cannot write the answer: {error.strerror}")
+        return _failed(f"hockeystick: error: {_unopened(error)}")
 
 
 def _failed(message: str, status: Status = Status.BAD_INPUT) -> Status:
     if sys.stderr is not None:
         print(message, file=sys.stderr)
     return status
+
+
+def _unopened(error: OSError) -> str:
+    """Which file cannot be used, and why; without a name it is stdout."""
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if error.errno is None:  # one of ours, in words
+        return one_line(error)
+    _abandon_stdout()
+    return f"cannot write the answer: {error.strerror}"
 
 
 def _abandon_stdout() -> None:

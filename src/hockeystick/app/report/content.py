@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.app.report import words
@@ -13,6 +14,7 @@ from hockeystick.app.report.numbers import asked, claimed, nearest, number, numb
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.decimals import rounded_down, rounded_up
+from hockeystick.numerics.rationals import float_beside
 from hockeystick.readouts.outline import Samples
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -121,7 +123,7 @@ class Content:
         alpha, missed = tradeoff["false_positive"][0], number(tradeoff["false_negative"][0]["lower"])
         if missed <= 0.0:
             return ""
-        found = rounded_up(100.0 * math.nextafter(1.0 - missed, math.inf), 2)
+        found = rounded_up(float_beside(100 * (1 - Fraction(missed)), up=True), 2)
         wrong = f"no more than {round(alpha * 1000)} in 1,000"
         members = self._members()
         if self.specification.adjacency == "substitute":

@@ -6,7 +6,6 @@ accounting does not know stands as ``TO FILL IN``, or as a value of the schema w
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 from hockeystick.app.assets import asset
 from hockeystick.app.report.content import Content
-from hockeystick.app.report.numbers import asked, claimed, is_pure, quoted
+from hockeystick.app.report.numbers import asked, claimed, in_quotes, is_pure, quoted
 from hockeystick.app.report.words import tuning_words
 from hockeystick.app.spec.cautions import verdict
 
@@ -45,7 +44,7 @@ def deployment_record(receipt: Mapping[str, Any]) -> str:
         "mechanisms": f"{steps}{sampling} Libraries and their safeguards: {_UNKNOWN}",
         "notes": f"Accounted by {content.versions()}; receipt {receipt['checksum']}",
     }
-    written = {name: json.dumps(words, ensure_ascii=False) for name, words in said.items()}  # which YAML reads alike
+    written = {name: in_quotes(words) for name, words in said.items()}
     return Template(asset("report/deployment.yaml")).substitute(written, parameters=parameters)
 
 
@@ -56,11 +55,10 @@ def _privacy(content: Content) -> tuple[str, str, str]:
     value = float(quoted(first))
     epsilon, delta = (value, level) if first["quantity"] == "epsilon" else (level, value)
     details = [content.bracket(first), *(content.figure(result) for result in others)]
-    worth = ""
     if content.broken:
         details = [verdict(content.broken), *(words.rstrip(".") for words in content.broken), *details]
-        worth = f"  # {content.worth(first)}"
-    lines = [f"      epsilon: {_decimal(epsilon)}{worth}"] + (
+    worth = content.worth(first)
+    lines = [f"      epsilon: {_decimal(epsilon)}" + ("" if worth == "certified" else f"  # {worth}")] + (
         [] if asked(first) == ("delta", 0.0) else [f"      delta: {_decimal(delta)}"]
     )
     return "Pure DP" if is_pure(first) else "Approximate DP", "\n".join(lines), ". ".join(details)

@@ -43,7 +43,7 @@ def _plain(words: str) -> str:
     """Text that Markdown leaves alone."""
     for mark in ("\\", "`", "*", "_", "<", ">", "|", "[", "]", "#"):
         words = words.replace(mark, "\\" + mark)
-    return words.replace("\n", " ")
+    return " ".join(words.splitlines())  # at every character that some reader takes for the end of a line
 
 
 def _items(items: Sequence[str]) -> list[str]:

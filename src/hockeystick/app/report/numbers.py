@@ -5,7 +5,9 @@ The rounding itself is in `hockeystick.decimals`; here are the parts of a page t
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
@@ -16,6 +18,8 @@ from hockeystick.decimals import nearest as nearest
 from hockeystick.decimals import plain as plain
 from hockeystick.decimals import rounded_down as rounded_down
 from hockeystick.decimals import rounded_up as rounded_up
+
+_NOT_ALIKE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 def count_text(value: int) -> str:
@@ -72,6 +76,17 @@ def jsonable(value: Any) -> Any:
     return value
 
 
+def in_quotes(words: str) -> str:
+    r"""A text as JSON, TOML and YAML alike read it; what JSON takes as it is and another does not is escaped.
+
+    Examples
+    --------
+    >>> in_quotes('a "b"\x7f')
+    '"a \\"b\\"\\u007f"'
+    """
+    return _NOT_ALIKE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(words, ensure_ascii=False))
+
+
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -79,10 +94,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def number(value: object) -> float:
     """A number as JSON holds it, where infinities are texts; NaN for anything else."""
-    try:
-        return float(value) if isinstance(value, int | float | str) else math.nan
-    except ValueError:
-        return math.nan
+    return float(value) if is_number(value) or value in ("inf", "-inf") else math.nan
 
 
 def asked(result: Mapping[str, Any]) -> tuple[str, float]:

@@ -9,40 +9,38 @@ self-check: were the error bounds that every figure assumes kept where the recei
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
+import numpy as np
+
+from hockeystick.app.report.form import NoReceiptError as NoReceiptError
+from hockeystick.app.report.form import has_checksum as has_checksum
+from hockeystick.app.report.form import is_page as is_page
+from hockeystick.app.report.form import misfits
+from hockeystick.app.report.form import open_receipt as open_receipt
 from hockeystick.app.report.numbers import asked, is_number, jsonable, number, result_document
 from hockeystick.app.report.page import page
-from hockeystick.app.report.receipt import FORMAT, attack, checksum, missed_by, receipt, said_of_run, software, stated
+from hockeystick.app.report.receipt import attack, missed_by, receipt, said_of_run, software, stated
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.problems import SpecificationError
 from hockeystick.app.spec.reader import from_document
 from hockeystick.app.spec.registry import AUTOMATIC
 from hockeystick.bound import Bound, Estimate
 from hockeystick.curve import PrivacyCurve
-from hockeystick.errors import HockeystickError
 from hockeystick.readouts.directions import each_delta
 from hockeystick.readouts.one_test import of_several
 from hockeystick.readouts.outline import Samples
 
 _PAGE = "page: what is shown is not what the receipt inside it says"
+_NO_ANSWERS = "results: not those the specification asks for"
 _NO_FIGURES = "figures: some are not of their kind"
-_JUNK = (AttributeError, LookupError, OverflowError, TypeError, ValueError)  # where a figure is something else
+_JUNK = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # where a figure is something else
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide what is claimed
-_MOST_DIGITS = 300  # of a whole number that is a float64, too
-_EMBEDDED = re.compile(r'<script type="application/json" id="receipt">(.*?)</script>', re.DOTALL)
-_OF_A_LEDGER = "that of a data set is proved by its ledger: `hockeystick ledger verify`"
-
-
-class NoReceiptError(HockeystickError):
-    """A file that is no receipt, or one of a format this version does not read."""
 
 
 @final
@@ -68,36 +66,6 @@ class Verification:
     checked: int
 
 
-def open_receipt(text: str) -> dict[str, Any]:
-    """The receipt in a JSON file, or inside an HTML page."""
-    embedded = _EMBEDDED.search(text)  # in JSON itself every quote of such a line is escaped: no match
-    try:
-        document = json.loads(embedded.group(1) if embedded else text, parse_int=_whole)
-    except json.JSONDecodeError as error:
-        raise NoReceiptError(
-            f"not a receipt: neither JSON nor a receipt's page (line {error.lineno}: {error.msg}); of a receipt in"
-            f" Markdown, verify the page or the JSON made with it; {_OF_A_LEDGER}"
-        ) from None
-    if not isinstance(document, dict) or "receipt" not in document or "specification" not in document:
-        raise NoReceiptError(
-            "not a receipt: 'receipt' and 'specification' are missing; make one with `hockeystick report`;"
-            f" {_OF_A_LEDGER}"
-        )
-    if document["receipt"] != FORMAT:
-        raise NoReceiptError(f"a receipt of format {document['receipt']!r}; this version reads format {FORMAT}")
-    return document
-
-
-def _whole(digits: str) -> int | float:
-    """A whole number; infinite where it is beyond float64, which no receipt holds."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
-
-
-def is_page(text: str) -> bool:
-    """Whether a text is a receipt's HTML page."""
-    return _EMBEDDED.search(text) is not None
-
-
 def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verification:
     """Whether a receipt holds.
 
@@ -121,7 +89,9 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     if not same_software:
         remarks.append(f"made with {_versions(document.get('software'))}; checked with {_versions(again['software'])}")
         again["software"] = document.get("software")
-    if shown is not None and shown != page(document):
+        remarks += _own_words(document.get("results"), again["results"])
+    findings += misfits(document)
+    if not _shows(shown, document):
         findings.append(_PAGE)
     for words, broken in _self_checks(document.get("selfcheck"), again["selfcheck"]):
         (findings if broken else remarks).append(words)
@@ -133,12 +103,21 @@ def verify(document: Mapping[str, Any], *, shown: str | None = None) -> Verifica
     return Verification(not findings, tuple(findings), tuple(remarks), 1 + len(compared))
 
 
-def has_checksum(document: Mapping[str, Any]) -> bool:
-    """Whether the contents are those the checksum was taken of."""
+def _shows(shown: str | None, document: Mapping[str, Any]) -> bool:
+    """Whether a page, if there is one, is that of the receipt."""
     try:
-        return document.get("checksum") == checksum(document)
-    except ValueError:  # NaN or infinity, which no receipt holds
+        with np.errstate(all="ignore"):  # of figures that are none
+            return shown is None or shown == page(document)
+    except _JUNK:  # no page can be made of it
         return False
+
+
+def _own_words(claims: object, found: list[dict[str, Any]]) -> Iterator[str]:
+    """What other versions say of how they computed, which is theirs alone to say."""
+    for place, (claimed, own) in enumerate(zip(claims if isinstance(claims, list) else (), found, strict=False)):
+        for name in ("method", "notes"):
+            if isinstance(claimed, dict) and claimed.get(name) != own[name]:
+                yield f"results[{place}].{name}: {claimed.get(name)!r} is not checked; here it is {own[name]!r}"
 
 
 def _self_checks(recorded: object, here: Mapping[str, Any] | None) -> Iterator[tuple[str, bool]]:
@@ -204,7 +183,7 @@ def _compatibly(document: Mapping[str, Any], again: Mapping[str, Any], specifica
     """Whether the figures may stand, and whether all else is what this version says of them."""
     claims, points = document.get("results"), document.get("curve")
     if not isinstance(claims, list) or len(claims) != len(again["results"]):
-        yield "results: not those the specification asks for"
+        yield _NO_ANSWERS
         return
     if not isinstance(points, list) or len(points) != len(again["curve"]):
         yield "curve: not the points of this specification"
@@ -222,14 +201,25 @@ def words_that_differ(
     document: Mapping[str, Any], specification: Specification, *, shown: str | None = None
 ) -> tuple[str, ...]:
     """What a receipt says and this version does not say of its figures, whether or not these are true."""
-    again = {**document, **jsonable(said_of_run(specification))}
+    kept = ("receipt", "created", "results", "curve", "drawn", "tradeoff", "software")
+    again = {name: document.get(name) for name in kept} | jsonable(said_of_run(specification))
     told, drawn, missed = attack(specification), document.get("drawn"), document.get("tradeoff")
     if isinstance(missed, dict):
         again["tradeoff"] = told and missed | told
     if isinstance(drawn, dict):
         again["drawn"] = drawn | {"several": of_several(specification.curve)}
-    changed = () if shown is None or shown == page(document) else (_PAGE,)
-    return (*changed, *filter(None, _words(document, again, specification)))
+    changed = () if _shows(shown, document) else (_PAGE,)
+    if _questions(document) != specification.questions:  # of which the cautions speak
+        changed = (*changed, _NO_ANSWERS)
+    return (*misfits(document), *changed, *filter(None, _words(document, again, specification)))
+
+
+def _questions(document: Mapping[str, Any]) -> list[tuple[str, float]] | None:
+    """What the results of a receipt answer; None where that cannot be known."""
+    try:
+        return [(result["quantity"], asked(result)[1]) for result in document["results"]]
+    except _JUNK:
+        return None
 
 
 def _words(document: Mapping[str, Any], again: Mapping[str, Any], specification: Specification) -> Iterator[str]:
@@ -251,20 +241,30 @@ def _said_of(document: Mapping[str, Any], again: Mapping[str, Any], specificatio
         if found["certified"]:
             directions = [tuple(map(number, (side["lower"], side["upper"]))) for side in claimed["directions"].values()]
             low, high = map(max, zip(*directions, strict=True))  # the worst direction
-            result = Bound(low, high, *words, dict(claimed["errors"]))
+            errors = {name: number(size) for name, size in claimed["errors"].items()}
+            result = Bound(low, high, *words, errors)
         else:
             result = Estimate(number(claimed["value"]), number(claimed["error"]), *words)
-        sides = {name: claimed["directions"][name] for name in found["directions"]}
-        results.append(found | stated(specification, found["quantity"], level, result) | {"directions": sides})
-    figures = ("lower", "upper", "value")
+        sides = {name: _figures(claimed["directions"][name], found) for name in found["directions"]}
+        asked_for = {name: found[name] for name in ("quantity", "at")}
+        results.append(asked_for | stated(specification, found["quantity"], level, result) | {"directions": sides})
     points = [
-        {name: claimed[name] if name in figures else value for name, value in found.items()}
+        {"delta": found["delta"], **_figures(claimed, found)}
         for claimed, found in zip(document["curve"], again["curve"], strict=True)
     ]
-    drawn = {**document["drawn"], **{name: again["drawn"][name] for name in ("least", "certified", "several")}}
-    tradeoff = again["tradeoff"] and {**again["tradeoff"], "false_negative": document["tradeoff"]["false_negative"]}
+    drawn = {name: again["drawn"][name] for name in ("least", "certified", "several")}
+    drawn |= {name: document["drawn"][name] for name in ("epsilon", "directions")}
+    tradeoff = again["tradeoff"] and {
+        **{name: again["tradeoff"][name] for name in ("certified", "direction", "false_positive")},
+        "false_negative": [_figures(claimed, claimed) for claimed in document["tradeoff"]["false_negative"]],
+    }
     said: dict[str, Any] = jsonable({"results": results, "curve": points, "drawn": drawn, "tradeoff": tradeoff})
     return {**again, **said}
+
+
+def _figures(claimed: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Both sides of what is proved, else the value; nothing else that may stand beside them."""
+    return {name: claimed[name] for name in (("lower", "upper") if "upper" in found else ("value",))}
 
 
 def _pictures(

@@ -180,8 +180,8 @@ def _statement(specification: Specification, quantity: str, given: float, result
     if not isinstance(result, Bound):
         epsilon, delta = _pair(quantity, given, nearest(float(result.value)))
         return (
-            f"By the estimate of {result.method}, {steps} are about ({epsilon}, {delta})-differentially private under"
-            f" {change}. This is an estimate, not a guarantee."
+            f"By the estimate of {result.method}, {steps} {'is' if total == 1 else 'are'} about"
+            f" ({epsilon}, {delta})-differentially private under {change}. This is an estimate, not a guarantee."
         )
     epsilon, delta = _pair(quantity, given, rounded_up(float(result.upper)))
     if quantity == "epsilon" and math.isinf(float(result.upper)):

@@ -5,13 +5,14 @@ The same of the guarantee that is asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, final
 
 from hockeystick.composition import ADJACENCIES
-from hockeystick.errors import check_choice, check_count, check_positive
+from hockeystick.errors import check_choice, check_count, check_fields, check_positive
 from hockeystick.sampling import SCHEMES
 
 BATCHES = tuple(scheme.batches for scheme in SCHEMES)
@@ -23,10 +24,19 @@ _TUNING = ("none", "on-public-data", "counted", "not-counted")
 @final
 @dataclass(frozen=True)
 class Kind:
-    """What may stand for something: its JSON schema, and the check, which is told the name; none for a text."""
+    """What may stand for something: its JSON schema, and the check, which is told the name."""
 
     schema: dict[str, Any]
-    check: Callable[[str, Any], Any] | None = None
+    check: Callable[[str, Any], Any]
+
+
+def check_text(name: str, value: Any) -> str:
+    """A text that says something, and that UTF-8 can write, which halves of surrogate pairs in JSON are not."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text in quotes, got {value!r}")
+    if not value.strip() or re.search("[\ud800-\udfff]", value):
+        raise ValueError(f"{name} must be a text in quotes, got {value!r}")
+    return value
 
 
 def one_of(*choices: str) -> Kind:
@@ -35,7 +45,7 @@ def one_of(*choices: str) -> Kind:
 
 
 COUNT = Kind({"type": "integer", "minimum": 1}, check_count)
-TEXT = Kind({"type": "string", "minLength": 1})
+TEXT = Kind({"type": "string", "minLength": 1}, check_text)
 _COUNT_FROM_0 = Kind({"type": "integer", "minimum": 0}, partial(check_count, minimum=0))
 _POSITIVE = Kind({"type": "number", "exclusiveMinimum": 0}, check_positive)
 
@@ -94,6 +104,10 @@ class Circumstances:
     noise_generator: str | None = _may_be(TEXT, "Where the noise comes from.")
     software: str | None = _may_be(TEXT, "What ran.")
     notes: str | None = _may_be(TEXT, "Anything else a reader must know.")
+
+    def __post_init__(self) -> None:
+        given = (one for one in fields(self) if getattr(self, one.name) is not None)
+        check_fields(self, **{one.name: one.metadata["kind"].check for one in given})
 
 
 Kinds = Mapping[str, tuple[Kind, str]]

@@ -78,15 +78,21 @@ def described(step: Step) -> Choice:
     """
     if isinstance(step, Grouped):
         raise TypeError(f"a specification states a group's size once: of_run(run, group_size={step.size})")
-    name = kebab(type(step).__name__)
+    name, applied = _name(step), getattr(step, "mechanism", None)
     if name not in mechanisms() and name not in schemes():
         raise TypeError(f"a specification cannot hold {type(step).__name__}: it names mechanisms by their parameters")
+    if isinstance(applied, Step) and _name(applied) in schemes():
+        raise TypeError(f"a specification holds one sampling scheme a step, got {step!r}")
     return Choice(name, _parameters(step))
+
+
+def _name(owner: Step | RunCount) -> str:
+    return kebab(type(owner).__name__)
 
 
 def described_count(count: RunCount) -> Choice:
     """A law of the number of runs in the words of a file."""
-    return Choice(kebab(type(count).__name__).removesuffix("-count"), _parameters(count))
+    return Choice(_name(count).removesuffix("-count"), _parameters(count))
 
 
 def _parameters(owner: Step | RunCount) -> tuple[tuple[str, Value], ...]:

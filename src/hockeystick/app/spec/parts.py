@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from hockeystick.app.report.numbers import is_number
-from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds
+from hockeystick.app.spec.circumstances import GUARANTEE, STATED, Circumstances, Kinds, check_text
 from hockeystick.app.spec.entries import Choice, StepEntry, Value, described
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.positions import Lines, Path, line_of
@@ -24,6 +24,7 @@ T = TypeVar("T")
 _Check = Callable[[str, Any], Any]
 
 _OF_STEP = ("sampling", "count", "name", "note")
+_FRACTION = re.compile(r"[0-9]{1,4300}(/(?!0+$)[0-9]{1,4300})?")  # Python reads no longer whole number
 _TOP = ("version", "title", "steps", "tuning", "guarantee", "accountant", "circumstances")
 
 
@@ -71,13 +72,6 @@ class DocumentReader:
             self.problem(path, str(error))
             return None
 
-    def text(self, path: Path, value: object) -> str | None:
-        """The value if it is a text that UTF-8 can write, which halves of surrogate pairs in JSON are not."""
-        if isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value):
-            return value
-        self.problem(path, f"{_named(path)} must be a text in quotes, got {value!r}")
-        return None
-
     # ------------------------------------------------------------------------------------------------------- the parts
 
     def specification(self, document: object) -> Specification | None:
@@ -88,7 +82,7 @@ class DocumentReader:
         self.unknown((), table, _TOP)
         if table.get("version", 1) != 1 or isinstance(table.get("version", 1), bool):
             self.problem(("version",), f"version must be 1, got {table['version']!r}; this is what this release reads")
-        title = self.text(("title",), table["title"]) if "title" in table else ""
+        title = self.checked(("title",), check_text, table["title"]) if "title" in table else ""
         steps = self.steps(table)
         tuning = self.tuning(table["tuning"]) if "tuning" in table else None
         guarantee = self.guarantee(table.get("guarantee", {}))
@@ -128,7 +122,7 @@ class DocumentReader:
         whole_step = replace(built, sampling=sampled)
         if sampled is not None and not self.builds((*path, "sampling"), sampled, lambda: whole_step.step):
             sampling = None
-        texts = {key: self.text((*path, key), table[key]) for key in ("name", "note") if key in table}
+        texts = {key: self.checked((*path, key), check_text, table[key]) for key in ("name", "note") if key in table}
         if mechanism is None or count is None or sampling is None:
             return None
         return StepEntry(mechanism, sampled, count, **{key: text or "" for key, text in texts.items()})
@@ -239,7 +233,7 @@ class DocumentReader:
                 continue
             level = self.checked(place, lambda _, value: check(value), item)
             if level is not None:
-                found.append(float(level))
+                found.append(float(level) + 0.0)  # -0 is 0
         if many and not value:
             self.problem(path, f"{path[-1]} is an empty list; give at least one number")
         return tuple(found)
@@ -263,8 +257,7 @@ class DocumentReader:
         """What a table says of things of known kinds."""
         found: dict[str, Any] = {}
         for key in filter(kinds.__contains__, table):
-            place, check = (*path, key), kinds[key][0].check
-            found[key] = self.text(place, table[key]) if check is None else self.checked(place, check, table[key])
+            found[key] = self.checked((*path, key), kinds[key][0].check, table[key])
         return found
 
 
@@ -302,7 +295,4 @@ def _unquoted_infinity(value: object, kind: str) -> object:
 
 
 def _is_number_or_fraction(item: object) -> bool:
-    if isinstance(item, str):
-        numerator, slash, denominator = item.partition("/")
-        return numerator.isdigit() and (not slash or (denominator.isdigit() and int(denominator) > 0))
-    return is_number(item)
+    return is_number(item) or (isinstance(item, str) and _FRACTION.fullmatch(item) is not None)

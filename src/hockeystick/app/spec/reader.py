@@ -60,19 +60,30 @@ def read(text: str, *, source: str = "specification", form: Format = "toml") -> 
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be the text of a specification, got {text!r}; load reads a file")
-    check_choice("form", form, ("toml", "json"))
-    try:
-        if form == "json":
-            document, lines = json.loads(text, parse_float=read_float), json_lines(text)
-        else:
-            document, lines = tomllib.loads(text, parse_float=read_float), toml_lines(text)
-    except (json.JSONDecodeError, DuplicateKeyError, OutOfRangeError, tomllib.TOMLDecodeError) as error:
-        raise SpecificationError(source, [_unparsed(error, text)]) from None
+    document, lines = parsed(text, source, check_choice("form", form, ("toml", "json")))
     return from_document(document, source=source, lines=lines)
 
 
-def _unparsed(error: ValueError, text: str) -> Problem:
+def parsed(text: str, source: str, form: str) -> tuple[object, Lines]:
+    """What a text holds, and on which lines: every number one of float64's, and every key once.
+
+    Raises
+    ------
+    SpecificationError
+        Where it holds nothing of this form.
+    """
+    try:
+        if form == "json":
+            return json.loads(text, parse_float=read_float), json_lines(text)
+        return tomllib.loads(text, parse_float=read_float), toml_lines(text)
+    except (ValueError, RecursionError) as error:
+        raise SpecificationError(source, [_unparsed(error, text)]) from None
+
+
+def _unparsed(error: ValueError | RecursionError, text: str) -> Problem:
     """Why a text is no document, with the line."""
+    if isinstance(error, RecursionError):  # what reads files goes as deep as they do
+        return Problem(1, "nested too deeply")
     if isinstance(error, json.JSONDecodeError):
         return Problem(error.lineno, f"not valid JSON: {error.msg}")
     if isinstance(error, DuplicateKeyError):
@@ -80,6 +91,9 @@ def _unparsed(error: ValueError, text: str) -> Problem:
     if isinstance(error, OutOfRangeError):
         before = text.partition(str(error).partition(" ")[0])[0]
         return Problem(before.count("\n") + 1, str(error))
+    if not isinstance(error, tomllib.TOMLDecodeError):  # Python reads no whole number of so many digits
+        before = re.split(r"[0-9][0-9_]{4299}", text, maxsplit=1)[0]
+        return Problem(before.count("\n") + 1, "a number of thousands of digits; the largest float64 is 1.8e308")
     said, _, place = str(error).rpartition(" (at ")  # of TOML: ``... (at line 3, column 5)``
     line = re.match(r"line (\d+)", place)
     return Problem(int(line[1]) if line else text.count("\n") + 1, f"not valid TOML: {said or error}")

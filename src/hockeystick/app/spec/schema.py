@@ -10,7 +10,7 @@ from typing import Any
 from hockeystick.app.spec.circumstances import COUNT, GUARANTEE, STATED, TEXT, Kinds
 from hockeystick.app.spec.registry import AUTOMATIC_ENTRY, Entry, Parameter, accountants, counts, mechanisms, samplings
 
-_NUMBER = {"type": ["number", "string"], "pattern": "^(inf|-?[0-9]+(/[0-9]+)?)$"}
+_NUMBER = {"type": ["number", "string"], "pattern": "^[0-9]+(/[0-9]+)?$"}
 _DELTA = {"type": "number", "minimum": 0, "maximum": 1}
 _EPSILON = {"anyOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hockeystick.app.report.numbers import jsonable
-from hockeystick.app.spec.circumstances import Circumstances
+from hockeystick.app.report.numbers import in_quotes, jsonable
+from hockeystick.app.spec.circumstances import Circumstances, check_text
 from hockeystick.app.spec.entries import Choice, StepEntry, described, described_count
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.registry import AUTOMATIC
@@ -16,6 +16,7 @@ from hockeystick.composition import ADJACENCIES, Composition, Step
 from hockeystick.errors import check_choice, check_count, check_delta, check_epsilon, check_positive
 from hockeystick.mechanisms.best_of import BestOf
 from hockeystick.sampling import Sampled
+from hockeystick.state import write_whole
 
 
 def of_run(
@@ -80,24 +81,21 @@ def of_run(
     """
     if not isinstance(run, Step | Composition):
         raise TypeError(f"run must be a step or a composition, got {run!r}")
-    given: dict[str, object] = {"unit": unit, "title": title, "circumstances": circumstances or Circumstances()}
-    for name, kind in {"unit": str, "title": str, "circumstances": Circumstances}.items():
-        if not isinstance(given[name], kind):
-            raise TypeError(f"{name} must be of type {kind.__name__}, got {given[name]!r}")
-    if not unit.strip():
-        raise ValueError(f"unit must say what one record is, such as 'example', got {unit!r}")
+    stated = Circumstances() if circumstances is None else circumstances
+    if not isinstance(stated, Circumstances):
+        raise TypeError(f"circumstances must be of type Circumstances, got {circumstances!r}")
     tuned, found = None, (run * 1).steps
     if len(found) == 1 and isinstance(found[0][0], BestOf) and found[0][1] == 1:
         tuned, found = described_count(found[0][0].count), found[0][0].run.steps
     return Specification(
         tuple(_entry(step, count) for step, count in found),
         check_choice("adjacency", adjacency, ADJACENCIES),
-        unit,
-        tuple(check_delta(delta).ravel().tolist()),
-        tuple(check_epsilon(epsilon).ravel().tolist()),
+        check_text("unit", unit),
+        tuple((check_delta(delta).ravel() + 0.0).tolist()),  # -0 is 0
+        tuple((check_epsilon(epsilon).ravel() + 0.0).tolist()),
         Choice.of(AUTOMATIC, tolerance=check_positive("tolerance", tolerance)),
-        title,
-        circumstances or Circumstances(),
+        check_text("title", title) if title != "" else "",
+        stated,
         tuned,
         check_count("group_size", group_size),
     )
@@ -110,12 +108,12 @@ def _entry(step: Step, count: int) -> StepEntry:
 
 
 def save(specification: Specification, path: str | Path) -> None:
-    """Write a specification to a file: JSON where its name ends in ``.json``, else TOML."""
+    """Write a specification to a file, all of it or nothing: JSON where its name ends in ``.json``, else TOML."""
     if not isinstance(specification, Specification):
         raise TypeError(f"specification must be a Specification, such as of_run makes, got {specification!r}")
     as_json = Path(path).suffix == ".json"
     text = json.dumps(jsonable(specification.document()), indent=2) + "\n" if as_json else to_toml(specification)
-    Path(path).write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def to_toml(specification: Specification) -> str:
@@ -133,7 +131,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return in_quotes(value)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):

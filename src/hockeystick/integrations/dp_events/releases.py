@@ -26,6 +26,7 @@ NOTHING, EVERYTHING = mechanisms.ApproximateDP(0.0), mechanisms.ApproximateDP(0.
 
 _LEAST = 1e-300  # of a number whose inverse is a float
 _NARROWEST, _WIDEST = 1e-150, 700.0  # ranges that the exponential mechanism takes
+_MOST = 1e300  # orders times divergences, of those that are taken
 _ORDERS = tuple(1.0 + 10.0 ** (exponent / 32) for exponent in range(-128, 193))
 """Orders from 1.0001 to a million at which Renyi divergences are stated; between neighbours a chord holds."""
 
@@ -134,8 +135,9 @@ def concentrated(event: Event) -> Parts:
         return ((EVERYTHING, 1),)
     if xi == 0.0:
         return ((mechanisms.ZeroConcentratedDP(rho), 1),) if rho else ()
-    bounds = (float_beside(Fraction(xi) + Fraction(rho) * Fraction(order), up=True) for order in _ORDERS)
-    return ((mechanisms.RenyiDP(_ORDERS, tuple(bounds)), 1),)
+    bounds = {order: float_beside(Fraction(xi) + Fraction(rho) * Fraction(order), up=True) for order in _ORDERS}
+    known = {order: bound for order, bound in bounds.items() if order * bound <= _MOST}
+    return ((mechanisms.RenyiDP(tuple(known), tuple(known.values())) if known else EVERYTHING, 1),)
 
 
 def _at_least_0(name: str, value: Any) -> float:

@@ -57,7 +57,9 @@ function between(stairs, x) {
 // ------------------------------------------------------------------------------------------------ questions
 
 const rateOf = (run) => (run.given === "rate" ? run.rate : run.batch_size / run.examples);
-const stepsOf = (run) => (run.duration === "steps" ? run.steps : Math.max(1, Math.round(run.epochs / rateOf(run))));
+// batches of a pass over the data, the last, short one counted; a rate such as 1/235 is rounded
+const batchesOf = (run) => Math.ceil(run.given === "rate" ? (1 - 2 ** -50) / run.rate : run.examples / run.batch_size);
+const stepsOf = (run) => (run.duration === "steps" ? run.steps : Math.max(1, Math.ceil(run.epochs * batchesOf(run))));
 
 function questionOf(run, detail) {
   const asked = { sampling: run.sampling, steps: stepsOf(run), delta: run.delta, adjacency: run.adjacency, detail };
@@ -245,7 +247,7 @@ function dataOf(picture) {
   const xs = [...places].filter((x) => picture.part !== "curve" || x <= end).sort((a, b) => a - b);
   const columns = found.flatMap((one) => {
     if (!one) return [xs.map(() => null), xs.map(() => null)];
-    if (one.x) { const both = xs.map((x) => between(one, x)); return [both.map((b) => b && b[0]), both.map((b) => b && b[1])]; }
+    if (one.x) { const both = xs.map((x) => between(one, x)); return [both.map((b) => (b && (b[0] || !picture.log[1]) ? b[0] : null)), both.map((b) => b && b[1])]; }
     return [["below", Math.min], ["above", Math.max]].map(([side, outer]) => xs.map((x) => along(one[side], x, picture.log[1], outer)));
   });
   return [xs, ...columns];
