@@ -202,7 +202,7 @@ class AllocatedCurve(CertifiedCurve):
         with np.errstate(over="ignore", invalid="ignore"):  # 0 times infinity, where others are infinite
             second = float(np.nansum(np.exp(nodes.log_q) * np.expm1(nodes.loss) ** 2))
         second += self.base.reverse_mass_at_infinity  # where W is 0
-        return _NEAREST * min(math.sqrt(second / self.steps), 1.0)
+        return _NEAREST * min(max(math.sqrt(second / self.steps), U), 1.0)  # nearer, k is the same number
 
     def _point(self, epsilon: float) -> float:
         """k, to within 6 u of itself."""
