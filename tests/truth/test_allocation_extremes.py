@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.laws.worst_case import WorstCasePair
@@ -93,3 +95,45 @@ def test_a_round_of_likelihood_ratios_0_and_1_shows_that_the_record_takes_no_par
         assert bound.lower <= truth * (1.0 + 1e-14)
         assert bound.upper >= truth * (1.0 - 1e-14)
         assert bound.width < 1e-4
+
+
+@pytest.mark.parametrize("epsilon", [40.0, 83.76387754978927, 229.45894190575072, 375.1540062617122])
+def test_a_round_of_likelihood_ratios_next_to_0_shows_that_the_record_takes_no_part(epsilon: float) -> None:
+    """Ratios of 1.3e-115, and of 4e-164 in one of four steps: losses of hundreds of nats in the other direction."""
+    small, least, never = Fraction(1, 10**115), Fraction(1, 10**164), Fraction(1, 10**188)
+    p = (1 - small - least, small, least, Fraction(0))
+    q = (Fraction(0), Fraction(3, 4) - never, Fraction(1, 4), never)
+    curve = hs.account(hs.DiscretePair(p, q).random_allocation(steps=5), "add")
+    with mpmath.workdps(400):
+        a = mpmath.exp(mpmath.mpf(epsilon))
+        truth = mpmath.mpf(0)
+        for first in range(6):
+            for second in range(6 - first):
+                ways = math.comb(5, first) * math.comb(5 - first, second)
+                mass = ways * q[1] ** first * q[2] ** second * q[3] ** (5 - first - second)
+                ratio = (first * small / q[1] + second * least / q[2]) / 5
+                truth += (
+                    mpmath.mpf(mass.numerator) / mass.denominator * max(1 - a * ratio.numerator / ratio.denominator, 0)
+                )
+        bound = curve.delta(epsilon)
+        assert bound.lower <= truth <= bound.upper
+        assert bound.upper <= 1.001 * bound.lower or epsilon > 300.0
+
+
+def test_likelihood_ratios_without_squares_in_float64_are_refused_or_bounded() -> None:
+    """Of 1e166 and next to one; and of next to one, all of them."""
+    rare = Fraction(1, 10**227)
+    pair = hs.DiscretePair((1 - 10**166 * rare, 10**166 * rare), (1 - rare, rare))
+    bound = hs.account(pair.random_allocation(steps=5000), "remove").delta(378.58)
+    with mpmath.workdps(60):  # with one such ratio among the steps, or more
+        below = mpmath.exp(mpmath.mpf(378.58)) * 5000 * mpmath.mpf(10) ** -166
+        truth = sum(
+            mpmath.binomial(5000, n) * mpmath.mpf(10) ** (-227 * n) * (n - below) * mpmath.mpf(10) ** 166 / 5000
+            for n in range(1, 6)
+            if n > below
+        )
+    assert bound.lower <= truth <= bound.upper < 1e-60
+    off = Fraction(1, 10**170)
+    alike = DiscretePair((Fraction(1, 4) + off, Fraction(1, 4) - off, Fraction(1, 2)), (0.25, 0.25, 0.5))
+    low, high = AllocatedCurve(alike, 200).delta(0.2)
+    assert low == 0.0 <= high

@@ -91,6 +91,16 @@ def test_far_right_of_the_reference_at_a_tilt_above_the_saddle_point_the_bounds_
     assert low[0] <= _truth(EVEN, 7, round(k / SPACING)) <= high[0]
 
 
+def test_sums_that_vanish_at_the_tilt_given_are_not_taken_for_none() -> None:
+    """Tilted by 10,000 nats a point, what is known right of the reference is no float, nor is its error."""
+    h = 2.0**-140
+    terms = PointMasses(h, np.array([-1, 0]), np.array([0.0, 1.0]), np.zeros(2), np.zeros(1))
+    window = SumWindow(1e4 / h, 9e3 / h, 1.1e4 / h, -1000 * h, 0.0)
+    low, high = LatticeSum(terms, 3, window, reference=-1000 * h).bounds(np.array([-900.0, -0.5]) * h)
+    assert (low <= np.array([900.0, 0.5]) * h).all()
+    assert (high >= np.array([900.0, 0.5]) * h).all()
+
+
 @pytest.mark.parametrize("step", [1e-3, 0.02, 0.4, 3.0])
 def test_the_spectrum_of_the_kernel_is_bounded_wherever_it_ends(step: float) -> None:
     theta, length = step / SPACING, 360

@@ -15,6 +15,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
+from hockeystick.calibrate import search
 from hockeystick.calibrate.axis import Axis
 from hockeystick.calibrate.search import Problem, Search
 from hockeystick.calibrate.sought import calibrations
@@ -698,3 +699,11 @@ def test_the_ends_of_what_cannot_be_decided_take_few_evaluations(
     for value, side in zip(nearer, ("upper", "lower"), strict=True):
         bound = hs.account(family(value), "substitute").delta(2.0)
         assert (float(getattr(bound, side)) > 1e-6) is (side == "upper")
+
+
+def test_gaussian_steps_are_never_bounded_by_lattices_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their closed form answers far out, too, where the contour refuses and lattices take a second each."""
+    monkeypatch.setattr(search, "Moments", None)  # which is asked before lattices are
+    found = hs.calibrate(lambda s: hs.Gaussian(s) * 1000, epsilon=1e-4, delta=1e-100)
+    assert float(found.bound.upper) <= 1e-100
+    assert found.precision <= 1e-5

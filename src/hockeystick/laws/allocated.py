@@ -265,7 +265,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         with np.errstate(over="ignore", invalid="ignore"):  # 0 times infinity, where others are infinite
             second = float(np.nansum(np.exp(nodes.log_q) * np.expm1(nodes.loss) ** 2))
         second += self.base.reverse_mass_at_infinity  # where W is 0
-        return _NEAREST * min(math.sqrt(second / self.steps), 1.0)
+        return _NEAREST * min(max(math.sqrt(second / self.steps), U), 1.0)  # nearer, k is the same number
 
     def _read(self, bounds: Callable[[Array], tuple[Array, Array]], epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""

@@ -18,6 +18,7 @@ from hockeystick.numerics.lattice_sum import PointMasses, SumWindow
 from hockeystick.numerics.rounding import dyadic_below
 
 _LOG_OUTSIDE = -42.0  # ln of the tilted mass that may lie outside the window on either side
+_LARGEST = 1e150  # its square, and what that is multiplied by, is a float64
 _MOST_EXPONENT = 500.0  # of a tilt over one term
 _COARSE_POINTS = 2048
 _NARROWEST = 1e-5  # deviation of one term, over the largest, that a plan is made for
@@ -37,6 +38,8 @@ class _TiltedTerms:
             raise PrecisionError("the terms of the sum are too rare for float64 there")
         self.points, self._log_mass = points[present], np.log(masses.mass[present])
         self.reach = float(np.abs(points).max())  # of all points: a finer lattice may have mass further out
+        if self.reach > _LARGEST:
+            raise PrecisionError(f"terms of the sum of up to {self.reach:.3g} have no squares in float64")
         self._least = (_NARROWEST * self.reach) ** 2
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
@@ -123,7 +126,7 @@ def _around(terms: _TiltedTerms, count: int, theta: float) -> _Tilt:
 
 def _saddle(terms: _TiltedTerms, count: int, k: float) -> float:
     """theta > 0 with ``count K'(theta) = k + 2 / theta``, by bisection of its logarithm."""
-    low, high = math.log(1e-9 / (terms.reach * count)), math.log(_MOST_EXPONENT / terms.reach)
+    low, high = math.log(1e-9 / (max(terms.reach, abs(k)) * count)), math.log(_MOST_EXPONENT / terms.reach)
     for _ in range(50):
         middle = 0.5 * (low + high)
         theta = math.exp(middle)

@@ -131,7 +131,8 @@ class LatticeSum:
         # two cumulated sums of n terms, the exponential of a rounded product, the mass it multiplies
         self._relative = relative + gamma(2.0 * composed.size + 8.0) + 2.0 * ELEMENTARY
         self._relative += 4.0 * U * (theta * max(abs(window.low), abs(window.high)) + _REACH)
-        lost = SUBNORMAL * (absolute + float(composed.size) ** 2 * h)  # of exponentials below `TINY`, and of their sums
+        # of exponentials below `TINY`, of their sums, and of what is itself too small for float64
+        lost = SUBNORMAL * (absolute + float(composed.size) ** 2 * h) + UNDERFLOW
         with np.errstate(over="ignore", invalid="ignore"):
             self._errors = np.nan_to_num(1.01 * (absolute * np.exp(exponent) + lost), nan=math.inf, posinf=math.inf)
         self._log_factor = log_scale - theta * reference
