@@ -99,13 +99,13 @@ def _masses(x: float, apart: float, low: float, before: float, after: float) -> 
     return min((low + a * least) * (1.0 - 32.0 * U), 1.0), least, min(most, 1.0)
 
 
-def above(masses: tuple[float, float, float]) -> Event:
+def losses_above(masses: tuple[float, float, float]) -> Event:
     """The losses above an x, by `OneRun.masses`."""
     least, _, most = masses
     return (least, 1.0 - least), (most, 1.0 - most)
 
 
-def not_below(masses: tuple[float, float, float]) -> Event:
+def losses_not_below(masses: tuple[float, float, float]) -> Event:
     """All but those whose reverse is: what is small is not computed from the rest, one less a small number rounded."""
-    p, q = above(masses)
+    p, q = losses_above(masses)
     return q[::-1], p[::-1]

@@ -29,7 +29,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
-from hockeystick.engines.one_run import ALL, Event, OneRun, above, not_below
+from hockeystick.engines.one_run import ALL, Event, OneRun, losses_above, losses_not_below
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.columns import Array, Places
@@ -190,7 +190,9 @@ class SelectedCurve:
         if order == 0:
             return ALL
         first = self._forward.nodes[0].size
-        run, event, place = (self._forward, above, 1) if order <= first else (self._backward, not_below, first + 1)
+        run, event, place = (
+            (self._forward, losses_above, 1) if order <= first else (self._backward, losses_not_below, first + 1)
+        )
         (known,) = run.masses([(float(run.nodes[0][order - place]), apart)])
         return None if known is None else event(known)
 
@@ -228,7 +230,10 @@ class SelectedCurve:
     def _tails(self) -> list[Event]:
         """The events L > l for some l, at negative ones from the reverse."""
         tails: list[Event] = []
-        for run, event, most in ((self._forward, above, _TAILS), (self._backward, not_below, _TAILS // 2)):
+        for run, event, most in (
+            (self._forward, losses_above, _TAILS),
+            (self._backward, losses_not_below, _TAILS // 2),
+        ):
             x = run.nodes[0]
             every = run.masses([(at, apart) for at in x[:: max(x.size // most, 1)].tolist() for apart in _APART])
             for start in range(0, len(every), len(_APART)):
