@@ -276,3 +276,12 @@ def test_a_tail_is_bounded_by_chernoff_rounded_up(tilt: float) -> None:
         losses = zip(pld.index, pld.log_mass, strict=True)
         exact += count * mp.log(mp.fsum(mp.exp(mpf(float(log)) + mpf(tilt) * int(i) / 4) for i, log in losses))
     assert exact <= mpf(log_tail(parts, tilt, 5.0)) <= exact + mpf(10) ** -9
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_masses_of_which_rounding_leaves_nothing_prove_nothing(side: Side) -> None:
+    """Of a tilt of 1e18 the losses are the same, and their sum is lost beside its logarithm: powers of 2 overflow."""
+    pld = LatticePLD(side, 1e-18, np.array([0, 1]), 1.0, np.log(np.array([0.5, 0.5])), 0.0, 0.0)
+    found = TiltedComposition([(pld, 2000)], TiltedWindow(1e18, 2000.0, 2000.0, 1e17, 1e19))
+    for epsilon in (1999.5, 2000.0):
+        assert found.delta(epsilon) == (1.0 if side == "upper" else 0.0)

@@ -15,6 +15,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants import RENYI_ORDERS, Certified, Moments, RenyiCurve
+from hockeystick.engines.moments import curve as moments_curve
 from hockeystick.engines.moments.log_moment import MomentBracket
 from hockeystick.exact import Enclosure, exact_delta, exact_epsilon
 from hockeystick.laws import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
@@ -379,3 +380,17 @@ def test_divergences_of_orders_beyond_what_is_known_are_infinite() -> None:
     assert np.isfinite(found.divergence.upper).tolist() == [True, True, False]
     assert 1.99 < found.divergence.lower[2] <= 2.0  # the Gaussian step's
     assert found.epsilon(1e-5).upper == hs.renyi(run, [2.0, 8.0]).epsilon(1e-5).upper
+
+
+@pytest.mark.parametrize("delta", [2.0239086288578882e-229, 1.2547919886200283e-155, 1.3742596606145554e-65, 1e-5])
+def test_the_quadratic_bound_is_brought_down_to_delta_itself(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to the exponential of its rounded logarithm, which may be larger."""
+    targets: list[float] = []
+
+    def root(_: object, target: float, **__: object) -> float:
+        targets.append(target)
+        return 1.0
+
+    monkeypatch.setattr(moments_curve, "one_sided_root", root)
+    hs.account(hs.Gaussian(1.0), "remove", accountant=Moments("quadratic")).epsilon(delta)
+    assert 0.99 * delta < targets[0] <= delta

@@ -337,3 +337,9 @@ def test_losses_whose_powers_vanish_leave_a_bracket(step: Callable[[float], hs.S
     assert known.lower <= found.upper
     limit = hs.account(run, "remove", accountant=GaussianLimit()).delta(epsilon=0.0)
     assert 0.0 <= float(limit.value) <= float(known.upper)  # type: ignore[union-attr]
+
+
+def test_a_limit_of_steps_that_never_draw_the_record_is_none() -> None:
+    curve = hs.account(hs.Gaussian(1.0).poisson(9.7e-238), "add", accountant=GaussianLimit())
+    assert curve.delta(0.0).value == 0.0  # type: ignore[union-attr]
+    assert curve.epsilon(1e-9).value == 0.0  # type: ignore[union-attr]

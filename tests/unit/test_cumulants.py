@@ -141,6 +141,28 @@ def test_losses_whose_powers_overflow_are_answered_or_refused_in_words(accountan
             assert isinstance(found, hs.Estimate) or found.lower <= found.upper
 
 
+@pytest.mark.parametrize(
+    "accountant", [Moments(), Moments("quadratic"), SaddlePoint(), SaddlePoint("clt"), GaussianLimit("normal-loss")]
+)
+@pytest.mark.parametrize("noise", [1e-50, 1e-80, 1e-118, 1e-140])
+def test_gaussian_steps_of_next_to_no_noise_hide_nothing(accountant: Accountant, noise: float) -> None:
+    curve = hs.account(hs.Gaussian(noise), "remove", accountant=accountant)
+    assert curve.delta(1.0).sides[1] == 1.0
+    assert float(curve.epsilon(1e-6).sides[1]) > 0.4 / noise / noise
+
+
+@pytest.mark.parametrize("accountant", [PRV(), SaddlePoint("clt"), Moments("quadratic"), GaussianLimit(), Lattice(1.0)])
+@pytest.mark.parametrize("noise", [1e-16, 1e-20, 1e-60, 1e-110])
+def test_laplace_steps_of_next_to_no_noise_are_answered_or_refused_in_words(
+    accountant: Accountant, noise: float
+) -> None:
+    curve = hs.account(hs.Laplace(noise), "remove", accountant=accountant)
+    for ask, value in ((curve.delta, 1.0), (curve.epsilon, 1e-6)):
+        with contextlib.suppress(PrecisionError):
+            found = ask(value)
+            assert isinstance(found, hs.Estimate) or found.lower <= found.upper
+
+
 @pytest.mark.parametrize("beside", [[], [(hs.Laplace(1.0), 2)], [(hs.RandomizedResponse(0.75), 1)]], ids=len)
 def test_outcomes_of_enormous_losses_are_answered_or_refused_in_words(beside: list[tuple[hs.Step, int]]) -> None:
     curve = hs.account(hs.compose([(hs.ApproximateDP(1e100), 2), *beside]))

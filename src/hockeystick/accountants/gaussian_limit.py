@@ -73,7 +73,7 @@ class _LimitCurve(DirectedCurve):
         if self._infinity > 0.0:
             return math.inf
         squares = [
-            count * math.expm1(min(CumulantWindow([(pair, 1)]).at(1.0).log_moment, 700.0))
+            count * math.expm1(min(max(CumulantWindow([(pair, 1)]).at(1.0).log_moment, 0.0), 700.0))
             for pair, count in self._parts
         ]
         return math.sqrt(math.fsum(squares))

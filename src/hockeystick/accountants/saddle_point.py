@@ -107,7 +107,7 @@ class _DescentCurve(_SaddleCurve):
         fourth = c.fourth + 6.0 * t**-4.0 + 6.0 * (1.0 + t) ** -4.0
         exponent = c.log_moment - t * epsilon - math.log(t) - math.log1p(t)
         value = exponent - 0.5 * math.log(2.0 * math.pi * second)
-        correction = fourth / (8.0 * second * second) - 5.0 * third * third / (24.0 * second**3)
+        correction = (fourth / second / 8.0 - 5.0 * (third / second) * (third / second) / 24.0) / second
         if self._first_order and abs(correction) < 1.0:
             value += math.log1p(correction)
         return value, correction

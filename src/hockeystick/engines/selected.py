@@ -21,7 +21,8 @@ import numpy as np
 from hockeystick.bound import Bound, Estimate
 from hockeystick.engines.contour.answers import Answers, unknown
 from hockeystick.engines.contour.lines import Quantity
-from hockeystick.engines.selection import OneRun, SelectedCurve
+from hockeystick.engines.one_run import OneRun
+from hockeystick.engines.selection import SelectedCurve
 from hockeystick.laws.base import InfiniteMass, Pair, Parts, Selection
 from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.extent import CertifiedCurve

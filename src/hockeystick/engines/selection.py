@@ -21,7 +21,6 @@ hundreds of deltas of one run, once; a few more for each lower side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
@@ -30,6 +29,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.bound import Bound, from_sides
+from hockeystick.engines.one_run import ALL, Event, OneRun, losses_above, losses_not_below
 from hockeystick.laws.run_count import RunCount
 from hockeystick.laws.selected import SHARES
 from hockeystick.numerics.columns import Array, Places
@@ -37,84 +37,12 @@ from hockeystick.numerics.one_sided_root import one_sided_root
 from hockeystick.numerics.rounding import SUBNORMAL, TINY, UNDERFLOW, U, up
 
 _METHOD = "the best of many runs"
-_DEEPEST = (1e-30, 1e-20, 1e-12, 1e-6)  # of the deltas of one run that are looked at, the first that has an epsilon
-_FIRST = 24
 _LINES = 256  # through which the region of tests is seen, from either side
 _EVEN, _NEAR_ONE = 2000, 1000  # cells of v
 _APART = (3e-2, 1e-3, 1e-5)  # of the differences that give the masses of a test
 _TAILS = 64  # events that stand for the winner among other steps, and half as many of smaller losses
 _UP = 1.0 + 64.0 * U  # outward over a few roundings of terms of one sign
 _FLAT = 1e-290  # lines that fall less steeply are bounded by their height: their slope may have no float
-
-
-@final
-class OneRun:
-    """The curve of one run, and its values at some epsilons, which are kept.
-
-    Parameters
-    ----------
-    deltas : callable
-        Certified sides of delta, from epsilons of at least 0, infinity included.
-    epsilon : callable
-        Certified epsilon, from delta: how far to look.
-    tolerance : float
-        About how accurate an epsilon by chords between the values is to be (nats).
-    """
-
-    def __init__(
-        self,
-        deltas: Callable[[Array], tuple[Array, Array]],
-        epsilon: Callable[[float], Bound],
-        tolerance: float = 1e-3,
-    ) -> None:
-        self.deltas, self._epsilon = deltas, epsilon
-        self._masses: dict[tuple[float, float], tuple[float, float, float] | None] = {}
-        self._fall = min(max(math.sqrt(40.0 * tolerance), 0.2), 1.0)
-
-    @cached_property
-    def nodes(self) -> tuple[Array, Array]:
-        """Epsilons from 0 on between which delta falls by about the same factor, and upper bounds of it."""
-        reach = next((e for e in (float(self._epsilon(delta).upper) for delta in _DEEPEST) if math.isfinite(e)), 1.0)
-        first = np.linspace(0.0, max(min(reach, 600.0), 1e-6), _FIRST)
-        logs = np.log(np.maximum(self.deltas(first)[1], 1e-40))
-        epsilons = [first[:1]]
-        for left, right, fall in zip(first[:-1], first[1:], logs[:-1] - logs[1:], strict=True):
-            epsilons.append(np.linspace(left, right, min(max(math.ceil(fall / self._fall), 1), 64) + 1)[1:])
-        x = np.concatenate(epsilons)
-        return x, np.minimum.accumulate(self.deltas(x)[1])  # delta falls: a bound holds at every larger epsilon
-
-    @cached_property
-    def about(self) -> tuple[Array, Array, Array]:
-        """The epsilons, and about the masses of larger losses under P and under Q: a guide."""
-        x, high = self.nodes
-        with np.errstate(over="ignore"):  # of products of e^x: slopes of about 0
-            q = np.clip(-np.gradient(high, np.exp(x)), 0.0, 1.0)
-        return x, np.minimum(high + np.exp(x) * q, 1.0), q
-
-    def masses(self, points: Sequence[tuple[float, float]]) -> list[tuple[float, float, float] | None]:
-        """P(L > x) from below, Q(L > x) from below and from above, for an x next to each; None where unknown.
-
-        Each by what it is and how far apart the epsilons are that tell.
-        """
-        missing = [point for point in dict.fromkeys(points) if point not in self._masses]
-        if missing:
-            at, apart = np.array(missing).T
-            x = np.maximum(at, 2.0 * apart)
-            sides = (side.reshape(3, -1).T for side in self.deltas(np.concatenate((x - apart, x, x + apart))))
-            for point, one, gap, low, high in zip(missing, x.tolist(), apart.tolist(), *sides, strict=True):
-                self._masses[point] = _masses(one, gap, float(low[1]), float(high[0]), float(high[2]))
-        return [self._masses[point] for point in points]
-
-
-def _masses(x: float, apart: float, low: float, before: float, after: float) -> tuple[float, float, float] | None:
-    """The same from a lower side of delta at x, and upper ones to either side."""
-    a = math.exp(x)
-    # Q(L > x) = -h'(a) lies between the slopes of the chords on either side
-    most = (before - low) / (a - math.exp(x - apart)) * (1.0 + 1e-9)
-    least = (low - after) / (math.exp(x + apart) - a) * (1.0 - 1e-9)
-    if not 0.0 <= least <= most:
-        return None
-    return min((low + a * least) * (1.0 - 32.0 * U), 1.0), least, min(most, 1.0)
 
 
 @final
@@ -257,19 +185,16 @@ class SelectedCurve:
         second = float(self._count.chance(q, np.array(rest_q))) * (1.0 + error) + 2.0 * TINY
         return max(first - math.exp(epsilon) * second * (1.0 + 8.0 * U), 0.0)
 
-    def _bottom(self, order: int, apart: float) -> tuple[tuple[float, float], tuple[float, float]] | None:
-        """What ranks at the bottom and the rest, of P from below and of Q from above; None where unknown.
-
-        Neither is computed from the other where it is small: one less a small number is rounded.
-        """
+    def _bottom(self, order: int, apart: float) -> Event | None:
+        """What ranks at the bottom; None where unknown."""
         if order == 0:
-            return (1.0, 0.0), (1.0, 0.0)
-        forward, backward = self._forward.nodes[0], self._backward.nodes[0]
-        if order > forward.size:  # losses above y of the reverse are those below -y
-            (known,) = self._backward.masses([(float(backward[order - 1 - forward.size]), apart)])
-            return None if known is None else ((1.0 - known[2], known[2]), (1.0 - known[0], known[0]))
-        (known,) = self._forward.masses([(float(forward[order - 1]), apart)])
-        return None if known is None else ((known[0], 1.0 - known[0]), (known[2], 1.0 - known[2]))
+            return ALL
+        first = self._forward.nodes[0].size
+        run, event, place = (
+            (self._forward, losses_above, 1) if order <= first else (self._backward, losses_not_below, first + 1)
+        )
+        (known,) = run.masses([(float(run.nodes[0][order - place]), apart)])
+        return None if known is None else event(known)
 
     def ranked(self, share: float) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Masses under P and Q of some outcomes of the winner in one order of the outputs: a pair it attains.
@@ -286,33 +211,35 @@ class SelectedCurve:
     @cached_property
     def _ordered(self) -> dict[float, tuple[Array, Array]]:
         """For every share, the winner's chances of some events: under P from below, under Q from above."""
-        p, q = np.array(self._tails).reshape(-1, 2).T
+        tails = np.array(self._tails).reshape(-1, 2, 2)
+        p, q = tails[:, 0, 0], tails[:, 1, 0]
         error = self._count.error + 32.0 * U
         found = {}
         for share in SHARES:
-            index = int(np.argmin(np.abs(p - share))) if p.size else 0
-            least, most = (1.0, 1.0) if share == 1.0 or not p.size else (float(p[index]), float(q[index]))
+            whole = share == 1.0 or not p.size
+            (least, rest_p), (most, rest_q) = ALL if whole else tails[np.argmin(np.abs(p - share))].tolist()
             kept = p <= least  # the chance rises with the event and falls with the rest
             # below the normal range a chance is not known relative to itself
-            first = self._count.chance(p[kept], np.full(int(kept.sum()), 1.0 - least)) * (1.0 - error) - TINY
-            second = self._count.chance(np.minimum(q[kept], most), np.full(int(kept.sum()), 1.0 - most)) * (1.0 + error)
-            second += TINY
+            first = self._count.chance(p[kept], np.array(rest_p)) * (1.0 - error) - TINY
+            second = self._count.chance(np.minimum(q[kept], most), np.array(rest_q)) * (1.0 + error) + TINY
             telling = (second > 0.0) & (second < first) & (first < 1.0)
             found[share] = first[telling], second[telling]
         return found
 
     @cached_property
-    def _tails(self) -> list[tuple[float, float]]:
-        """P(L > l) from below and Q(L > l) from above, for some l; at negative ones both from the reverse."""
-        tails: list[tuple[float, float]] = []
-        for run, most in ((self._forward, _TAILS), (self._backward, _TAILS // 2)):
+    def _tails(self) -> list[Event]:
+        """The events L > l for some l, at negative ones from the reverse."""
+        tails: list[Event] = []
+        for run, event, most in (
+            (self._forward, losses_above, _TAILS),
+            (self._backward, losses_not_below, _TAILS // 2),
+        ):
             x = run.nodes[0]
             every = run.masses([(at, apart) for at in x[:: max(x.size // most, 1)].tolist() for apart in _APART])
             for start in range(0, len(every), len(_APART)):
                 found = [known for known in every[start : start + len(_APART)] if known is not None]
                 if found:
-                    least, _, high = min(found, key=lambda known: known[2] - known[1])
-                    tails.append((least, high) if run is self._forward else (1.0 - high, 1.0 - least))
+                    tails.append(event(min(found, key=lambda known: known[2] - known[1])))
         return tails
 
 

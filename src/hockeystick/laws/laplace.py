@@ -99,7 +99,8 @@ class LaplacePair(Pair):
         m = self.shift
         panels = max(1, math.ceil(m / 4.0)) * refine
         x, w = np.polynomial.legendre.leggauss(32)
-        places = np.arange(panels) * (m / panels)
+        ends = np.arange(float(min(math.ceil(-log_tail * panels / m) + 1, panels)))
+        places = np.union1d(ends, float(panels - 1) - ends) * (m / panels)
         starts = places[np.minimum(places, m - places - m / panels) <= -log_tail]  # between these neither has mass
         y = (starts[:, None] + 0.5 * (m / panels) * (x + 1.0)).ravel()
         log_w = np.log(np.tile(0.5 * (m / panels) * w, starts.size)) - _LOG_2

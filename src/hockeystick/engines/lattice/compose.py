@@ -48,6 +48,8 @@ Parts = Sequence[tuple[LatticePLD, int]]
 _SMALL_ALIAS = 1e-3  # a tail beyond the window that is small enough to look no further
 _FARTHEST = 2.0**62  # an index beyond every window
 _LEAST = 1e-300  # of a positive mass, in units of the scale
+_MOST_ERROR = 600.0  # of the logarithms of composed masses: beyond, powers of transforms may overflow
+_UNKNOWN = 1e300  # the same where nothing is known of them
 _KERNEL_REACH = 45.0  # e^-45: where the kernel e^{-theta y} is cut off, the remainder bounded
 
 
@@ -143,6 +145,9 @@ class TiltedComposition:
         log_scales, relative, transform_error, shift = [], 0.0, 0.0, 0
         for pld, count in parts:
             masses, log_scale, error = tilted(pld, theta)
+            relative += count * (error + U * abs(log_scale))
+            if relative > _MOST_ERROR:
+                return np.zeros(n), 0.0, _UNKNOWN, 0.0
             folded, start = _folded(masses, pld.index, n)
             spectrum = transform_real(folded)
             magnitude = np.abs(spectrum)
@@ -150,7 +155,6 @@ class TiltedComposition:
             product = product * power
             floor *= floored_power(magnitude, count)
             log_scales.append(count * log_scale)
-            relative += count * (error + U * abs(log_scale))
             transform_error += count * (one_error * 1.0001 + POWER_STEP)
             shift += count * start
         spread = 1.0 / n * (2.0 * float(floor.sum()))  # mean of G over all frequencies, each half counted twice

@@ -144,7 +144,7 @@ class QuadraticCurve(MomentsCurve):
         return k - bounds.theta * epsilon + log_kernel + rounding
 
     def _epsilon(self, log_delta: float) -> float:
-        target = exp_down(log_delta)
+        target = exp_down(log_delta - ELEMENTARY * abs(log_delta))  # the logarithm was rounded
         if target == 0.0:
             return math.inf
         guess = KernelCurve(self.parts, "tight").epsilon(target)
