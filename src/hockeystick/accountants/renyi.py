@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
@@ -268,13 +269,13 @@ def _divergence(
     has_windows = not any(pair.is_known_by_moments_alone for pair, _ in composition)
     if has_windows and not np.isfinite(bracket.upper).all():
         window = CumulantWindow(composition)
-        try:
+        with suppress(OverflowError):
             found = [window.checked(float(t)) for t in theta]
             value = np.array([c.log_moment for c in found]) / theta
             error = np.array([c.error * max(abs(c.log_moment), c.theta**2 * c.variance) for c in found]) / theta
-        except OverflowError:
-            raise PrecisionError("the moments at these orders leave float64: ask lower orders") from None
-        return Estimate(value, error, _METHOD, ("no certified bound of the moments is known for this pair",))
+            if np.isfinite(value + error).all():
+                return Estimate(value, error, _METHOD, ("no certified bound of the moments is known for this pair",))
+        raise PrecisionError("the moments at these orders leave float64: ask lower orders")
     lower, upper = bracket.lower / theta, bracket.upper / theta  # two roundings: no more than two steps
     return Bound(np.maximum(_down(_down(lower)), 0.0), _up(_up(upper)), _METHOD)
 

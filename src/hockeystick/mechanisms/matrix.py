@@ -325,8 +325,7 @@ def _best_apart(squares: list[int], apart: int, times: int) -> int:
 
 def _root(square: Fraction, *, up: bool) -> float:
     """The root of an exact number, rounded up or down to a float64."""
-    try:
-        return root_beside(square, up=up)
-    except OverflowError:
-        power = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-        raise ValueError(f"the sensitivity, or the noise over it, is about 2^{power}, beyond float64") from None
+    power = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    if power >= 1024:
+        raise ValueError(f"the sensitivity, or the noise over it, is about 2^{power}, beyond float64")
+    return root_beside(square, up=up)
