@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from fractions import Fraction
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -151,8 +152,13 @@ def test_gaussian_steps_of_next_to_no_noise_hide_nothing(accountant: Accountant,
     assert float(curve.epsilon(1e-6).sides[1]) > 0.4 / noise / noise
 
 
-@pytest.mark.parametrize("accountant", [PRV(), SaddlePoint("clt"), Moments("quadratic"), GaussianLimit(), Lattice(1.0)])
-@pytest.mark.parametrize("noise", [1e-16, 1e-20, 1e-60, 1e-110])
+@pytest.mark.parametrize(
+    ("accountant", "noise"),
+    [
+        *product([PRV(), Moments("quadratic"), GaussianLimit(), Lattice(1.0)], [1e-16, 1e-20, 1e-60, 1e-110]),
+        *product([SaddlePoint("clt")], [1e-60, 1e-110]),
+    ],
+)
 def test_laplace_steps_of_next_to_no_noise_are_answered_or_refused_in_words(
     accountant: Accountant, noise: float
 ) -> None:
