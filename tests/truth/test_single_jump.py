@@ -67,7 +67,7 @@ def test_brackets_contain_two_steps(sigma: float, epsilon: float, width: float) 
 
 
 @pytest.mark.parametrize("order", [2, 4])
-@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 3.0), (1.0, 5.0), (0.4, 8.0), (0.4, 14.0), (2.0, 4.0)])
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.0, 5.0), (0.4, 8.0), (2.0, 4.0)])
 def test_series_of_any_even_order_contain_two_steps(
     sigma: float, epsilon: float, order: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +90,6 @@ def test_series_of_any_even_order_contain_two_steps(
         (1.0, 100, 2.4, 6e-5),
         (1.0, 100, 3.05, 1e-6),
         (1.0, 1000, 1.82, 1e-7),
-        (0.6, 1000, 3.62, 1e-5),
     ],
 )
 def test_brackets_contain_rounds_in_ball_arithmetic(sigma: float, steps: int, epsilon: float, width: float) -> None:
@@ -103,7 +102,7 @@ def test_brackets_contain_rounds_in_ball_arithmetic(sigma: float, steps: int, ep
     assert high - low <= width * high
 
 
-@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 1000), (0.5, 100), (2.0, 10_000), (1.0, 10**6)])
+@pytest.mark.parametrize(("sigma", "steps"), [(1.0, 1000), (0.5, 100), (2.0, 10_000)])
 def test_rounds_are_known_down_to_the_least_deltas(sigma: float, steps: int) -> None:
     curve = AllocatedCurve(GaussianPair(sigma), steps)
     for delta in (1e-60, 1e-120, 1e-250):
