@@ -245,12 +245,12 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         mass = np.exp(cells.log_q + cells.error_q) * (1.0 + 2.0 * ELEMENTARY)
         index = np.unique(np.linspace(0, epsilons.size - 1, _FAR_POINTS).astype(np.int64))
         best = np.zeros(index.size)
-        for tilt in _FAR_TILTS:  # times k: what that is off by moves the bound by as much
+        for tilt in _FAR_TILTS:  # times k: what that is off by moves the bound by as much; unknown masses bound nothing
             with np.errstate(over="ignore", under="ignore"):
                 moment = np.exp(-np.multiply.outer(tilt * np.exp(epsilons[index]) / t, least)) @ mass
             whole = (moment + self.base.reverse_mass_at_infinity) * (1.0 + 2.0 * _FAR_CELLS * U) + TINY
             logs = t * np.log(np.minimum(whole, 1.0)) * (1.0 - 8.0 * U)
-            best = np.minimum(best, logs + tilt * (1.0 + 1e-9) - 1.0 - math.log(tilt))
+            best = np.fmin(best, logs + tilt * (1.0 + 1e-9) - 1.0 - math.log(tilt))
         found = np.maximum(np.exp(best) * (1.0 + 1e-9), TINY)
         return np.asarray(found[np.searchsorted(index, np.arange(epsilons.size), side="right") - 1])
 

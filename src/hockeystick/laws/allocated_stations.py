@@ -48,19 +48,7 @@ Station = StopLossLine | StopLoss
 
 @dataclass(frozen=True)
 class AllocatedStations:
-    """The sum of a round.
-
-    Parameters
-    ----------
-    base : Pair
-        (P, Q) of one step.
-    steps : int
-        t, at least 2.
-    mirrored : bool
-        Whether the reverse is meant.
-    least : float
-        The delta down to which tables go.
-    """
+    """The sum of a round, with the parameters of `AllocatedCurve`."""
 
     base: Pair
     steps: int
