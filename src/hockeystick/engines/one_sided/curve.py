@@ -248,8 +248,8 @@ class OneSidedCurve:
 
 
 def _rounded(nodes: float) -> int:
-    """Up to the next quarter of an octave, so that questions next to each other have the same lines."""
-    return math.ceil(math.exp2(0.25 * math.ceil(4.0 * math.log2(nodes))))
+    """Up to the next half of an octave, so that questions next to each other have the same lines."""
+    return math.ceil(math.exp2(0.5 * math.ceil(2.0 * math.log2(nodes))))
 
 
 def _spacings(lines: Sequence[OneSidedLine], gaps: Sequence[float], width: float) -> list[float]:

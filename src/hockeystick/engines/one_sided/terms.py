@@ -43,6 +43,7 @@ _ALIKE = 2.5  # nats above the best tilt, up to which another may do
 _NOTHING = -1e300  # for the logarithm of 0, which no product makes a NaN of
 _LEAST_MASS = 1e-280  # of which products keep their digits
 _MOST_ERROR = 0.1  # of a mass: beyond, errors of factors do not add up
+_AS_GOOD = 0.3  # of the logarithm of what a line costs
 _SLACK = 1e-9  # of a logarithm, for the roundings of its sums
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
@@ -254,7 +255,10 @@ def _placed(number: int, logs: Array, goal: float) -> Placed:
         needed = (logs - goal) / np.abs(apart)
     sides = [np.where(side, needed, math.inf).min(axis=1) for side in (apart < 0.0, apart > 0.0)]
     periods = np.maximum(np.maximum(*sides), 1.0 / TILTS[near])
-    best = int(np.argmin(np.log(periods) + logs[near]))
+    costs = np.log(periods) + logs[near]
+    # of those nearly as good as the best the one that most twos divide: questions near each other have the same lines
+    costs += np.where(costs <= costs.min() + _AS_GOOD, -1e3 * (near & -near), 0.0)
+    best = int(np.argmin(costs))
     return Placed(number, int(near[best]), float(2.0 ** (np.ceil(4.0 * np.log2(periods[best])) / 4.0)))
 
 
