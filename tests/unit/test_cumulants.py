@@ -156,7 +156,7 @@ def test_gaussian_steps_of_next_to_no_noise_hide_nothing(accountant: Accountant,
     ("accountant", "noise"),
     [
         *product([PRV(), Lattice(1.0)], [1e-16, 1e-20, 1e-60, 1e-110]),
-        *product([SaddlePoint("clt"), Moments("quadratic"), GaussianLimit()], [1e-60, 1e-110]),
+        *product([SaddlePoint("clt"), Moments("quadratic"), GaussianLimit()], [1e-20, 1e-60, 1e-110]),
     ],
 )
 def test_laplace_steps_of_next_to_no_noise_are_answered_or_refused_in_words(

@@ -48,9 +48,11 @@ class _Quadrature:
 
     @cached_property
     def _tails(self) -> tuple[Array, Array]:
-        """``ln`` of tail masses of P, ever deeper, and the losses that they begin at."""
+        """``ln`` of tail masses of P, ever deeper up to the largest loss, and the losses that they begin at."""
         logs: Array = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS, dtype=np.float64)
-        return logs, np.array([self.pair.loss_range(-1.0, float(log), "P")[1] for log in logs])
+        losses = np.array([self.pair.loss_range(-1.0, float(log), "P")[1] for log in logs])
+        depths = max(int(np.argmax(losses == losses[-1])), 1) + 1
+        return logs[:depths], losses[:depths]
 
     def _needed(self, theta: float) -> float:
         """``ln`` of the tail that the nodes must cover at this tilt.
@@ -87,6 +89,7 @@ class _Quadrature:
     def exponents(self, theta: float, refine: int) -> tuple[Array, Array, Array]:
         """Losses, ``ln`` of their weights, and the exponents ``ln p + theta l``."""
         log_tail = self._needed(theta) if self._endless else _FIRST_TAIL
+        ends = None
         while True:
             finer = 1 if self.pair.is_discrete else refine  # atoms stay as they are
             if self._sizes[1] * finer * math.sqrt(max(log_tail / _FIRST_TAIL, 1.0)) > _MOST_NODES:
@@ -95,8 +98,10 @@ class _Quadrature:
                 )
             loss, log_p = self._rule(log_tail, refine)
             exponents = log_p + theta * loss
-            if not self._endless or max(exponents[0], exponents[-1]) < exponents.max() - _COVERED:
+            covered = max(exponents[0], exponents[-1]) < exponents.max() - _COVERED
+            if covered or not self._endless or ends == (loss[0], loss[-1]):  # no deeper tail goes further out
                 return loss, log_p, exponents
+            ends = (loss[0], loss[-1])
             log_tail *= 4.0  # twice as far for a Gaussian tail
 
     def log_moment(self, theta: float, log_p: Array, loss: Array, exponents: Array) -> float:
