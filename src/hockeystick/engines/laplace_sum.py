@@ -26,12 +26,13 @@ from itertools import accumulate, product
 from typing import Self, final
 
 import numpy as np
+from scipy.special import ndtri
 
 from hockeystick.engines.contour.root_bracket import Beginnings
 from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.outcomes import Outcomes, number_of_outcomes, outcomes_of_all
 from hockeystick.laws.base import Array, Pair
-from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, U, down, downs, exps_down, exps_up, up, ups
+from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TINY, U, down, downs, exps_down, exps_up, up, ups
 
 _MOST_WORK = 1 << 14  # products for one epsilon: 5 ms, and 0.2 s for that of a delta
 _SLOW = (80, 66.0)  # steps, or nats of all, from which on the contour answers epsilon to 1e-11, in 5 ms
@@ -41,6 +42,7 @@ _DEPTHS = (12, 40, 120, 360)  # digits for small deltas, tried in turn
 _SECANTS = 20  # at most: 1 to 9 do
 _LEAST_SLOPE = 0.1  # of these logarithms: 1 next to the largest loss, and mostly more away from it
 _CLOSE = 3e-3  # of the distance from the largest loss, that the last secant moves
+_NEAREST = 0.1  # of the deviation, from the largest loss: where a normal loss would be larger
 _LEAST_SPREAD = 3e-4  # of the distance
 
 
@@ -97,7 +99,9 @@ class LaplaceSum:
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
         """By secants between the logarithms of delta's odds and of the distance from the largest loss, the guess."""
-        at_zero = self._at_zero <= deltas
+        at_zero = deltas >= self._noise.at_zero
+        if at_zero.any():
+            at_zero &= self._at_zero <= deltas
         asked = np.flatnonzero((deltas > self._at_infinity[1]) & (deltas >= 1e-300) & ~at_zero)
         pairs = zip(deltas[asked].tolist(), guesses[asked].tolist(), strict=True)
         found = np.array([self._beginning(*pair) for pair in pairs]).reshape(-1, 4)
@@ -109,22 +113,36 @@ class LaplaceSum:
         """The lower side of delta(0)."""
         return self._at(0.0)[0]
 
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        """About the mean of the loss, and its deviation."""
+        losses, masses = self._shifts[1], self._masses[1]
+        mean = float(losses @ masses)
+        own, square = self._noise.moments
+        return own + mean, math.sqrt(square + max(float(losses * losses @ masses) - mean * mean, TINY))
+
     def _beginning(self, delta: float, largest: float) -> tuple[float, float, float, float]:
         """About where delta is taken, its spread, the slope of its logarithm, the distance from the largest loss."""
         least = self._at_infinity[0]
         goal, gap = delta - least, math.inf
         odds = goal / (1.0 - delta)
         share = goal / max(math.ldexp(float(self._masses[0][self._shifts[1].argmax()]), -self._noise.steps), goal)
-        # the mass at the largest loss alone has delta = 1 - e^-distance of it
-        low, high = -math.inf, math.log(min(-math.log1p(-share) if share < 1.0 else math.inf, largest))
-        before, at = high, high
+        low, high, slope = -math.inf, math.log(largest), 1.0
+        if share < 1.0:  # the mass at the largest loss alone has delta = 1 - e^-distance of it
+            at = high = min(math.log(-math.log1p(-share)), high)
+        else:  # of a normal loss
+            mean, deviation = self._moments
+            far = -float(ndtri(goal))
+            at = min(math.log(max(largest - mean - far * deviation, _NEAREST * deviation)), high)
+            slope = max(math.exp(at) * far / deviation, slope)
+        before = at
         for _ in range(_SECANTS):
             found = self._at(largest - math.exp(at))[0]
             value = (found - least) / (1.0 - found) / odds
             if value <= 0.0:
                 break
             last, gap = gap, math.log(value)
-            slope = (gap - last) / (at - before) if at != before else 1.0
+            slope = (gap - last) / (at - before) if at != before else slope
             # where little is left of one, it falls about as an exponential of the distance
             slope = max(slope, -0.5 * math.log1p(-found), _LEAST_SLOPE)
             move = gap / slope
@@ -168,6 +186,23 @@ class _Noise:
         self.largest = sum((loss * count for loss, count in noise), Fraction(0))
         choices = product(*(range(count + 1) for _, count in noise))
         self._terms = sorted(self._term(choice) for choice in choices if sum(choice) < self.steps)
+
+    @cached_property
+    def at_zero(self) -> float:
+        """At most delta(0): what it is of the step of largest loss alone."""
+        return max(down(-math.expm1(-0.5 * float(max(loss for loss, _ in self._kinds))), 4.0 * ELEMENTARY), 0.0)
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """About the mean of the loss, and its variance."""
+        mean = variance = 0.0
+        for loss, count in self._kinds:  # the square is at least that of both ends
+            m, rest = float(loss), math.exp(-float(loss))
+            one = m + math.expm1(-m)
+            square = max(m * m - 2.0 * m * (1.0 + rest) + 4.0 * (1.0 - rest), 0.5 * m * m * (1.0 + rest))
+            mean += count * one
+            variance += count * (square - one * one)
+        return mean, variance
 
     def _term(self, choice: tuple[int, ...]) -> tuple[Fraction, int, int]:
         """How far a term begins below the largest loss; n; how often it is there."""

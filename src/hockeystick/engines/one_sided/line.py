@@ -29,7 +29,8 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 
 _BLOCK = 1 << 14  # frequencies at once: arrays that stay near
 _MIDDLE = COLUMNS // 2
-_ADDED = 32  # rows whose sums are added up before exact sums
+_ROWS = 32  # whose sums are added up before exact sums
+_ADDITIONS = COLUMNS + _ROWS
 _MOST_ERROR = 1e-2  # of phi, relative to its largest value
 _LEAST_SHARE = 1e-200  # of all outcomes, that those of a number of large losses weigh: products keep their digits
 _SKIPPED = 1e-13  # of the sum of all kernels, that rows left out may be
@@ -149,7 +150,7 @@ class OneSidedLine:
         damped, moved, plain, _ = weights
         # sizes of phi are those computed: where they are 40 times their errors they are off by a fortieth
         doubt = float(np.ravel(doubts) @ weights) * math.exp((len(steps) + 1) / 40.0) + 50.0 * most * most * plain
-        doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + damped * 3.1 * U * (COLUMNS + _ADDED + 24) + skipped
+        doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + damped * 3.1 * U * (_ADDITIONS + 24) + skipped
         centres = [step.count * step.centre for step in steps]
         return cls(
             terms,
@@ -171,7 +172,7 @@ class OneSidedLine:
         turn = -2j * math.pi / self.placed.period * (epsilon - self.centre)
         near = np.exp(turn * (np.arange(float(COLUMNS)) - _MIDDLE))
         sums = np.exp(turn * self.rows) * np.einsum("ij,j->i", self.sums[side], near)
-        return math.fsum(np.add.reduceat(sums.real, np.arange(0, sums.size, _ADDED)).tolist())
+        return math.fsum(np.add.reduceat(sums.real, np.arange(0, sums.size, _ROWS)).tolist())
 
     def log_scale_at(self, epsilon: float) -> float:
         """``ln`` of what sums are to be multiplied by."""
