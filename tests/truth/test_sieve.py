@@ -47,7 +47,8 @@ def log_transform(parts: Sequence[LinePart], s: Array) -> Array:
     total = np.zeros(s.size)
     for part in parts:
         for weight, offset, count in zip(part.tilted.weight, part.tilted.offset, part.counts, strict=True):
-            total += count * np.log(np.abs(np.exp(1j * np.outer(s, offset)) @ weight))
+            size = np.abs(np.exp(1j * np.outer(s, offset)) @ weight)
+            total += count * np.log(np.minimum(size, 1.0))  # at frequency 0 the sum may be a rounding above one
     return total
 
 
