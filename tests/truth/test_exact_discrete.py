@@ -311,6 +311,21 @@ def test_mixed_composition_with_atoms_agrees_with_the_sum_over_them() -> None:
     assert found.digits >= 20
 
 
+def test_losses_of_next_to_nothing_are_told_or_refused() -> None:
+    least = Fraction(1, 2**1100)
+    above, below = Fraction(1, 2) + least, Fraction(1, 2) - least
+    pair = DiscretePair((above, below), (below, above))
+    assert exact_delta([(pair, 2)], 0.0, digits=8).contains(2 * least)  # as of one step
+    with pytest.raises(PrecisionError, match="decays too slowly"):
+        exact_delta([(pair, 10**6)], 0.0)
+    with pytest.raises(PrecisionError, match="lattice of losses is too fine"):
+        exact_delta([(SubsampledPair(DiscretePair((5e-324, 1.0), (1e-308, 1.0)), 1e-300), 10**6)], 0.0)
+    rate, shift = Fraction(1e-16), Fraction(1, 40_000)
+    found = exact_delta([(SubsampledPair(LaplacePair(40_000.0), rate), 1)], 0.0, digits=6)
+    assert rate * (shift / 2 - shift**2 / 8) <= found.high
+    assert found.low <= rate * shift / 2  # rate * (1 - e^(-shift / 2))
+
+
 def test_what_no_method_can_do_is_refused() -> None:
     two_lattices = [(SubsampledPair(LaplacePair(scale), 0.1), 5) for scale in (1.0, 2.0)]
     with pytest.raises(PrecisionError, match="use the accountant Certified"):

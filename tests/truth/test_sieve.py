@@ -43,11 +43,12 @@ def parts_of(parts: Sequence[tuple[Pair, int]], theta: float = THETA) -> Sequenc
 
 
 def log_transform(parts: Sequence[LinePart], s: Array) -> Array:
-    """``sum T ln |phi|``, term by term; computed weights may add up to a little more than 1, which no transform is."""
+    """``sum T ln |phi|``, term by term."""
     total = np.zeros(s.size)
     for part in parts:
         for weight, offset, count in zip(part.tilted.weight, part.tilted.offset, part.counts, strict=True):
-            total += count * np.minimum(np.log(np.abs(np.exp(1j * np.outer(s, offset)) @ weight)), 0.0)
+            size = np.abs(np.exp(1j * np.outer(s, offset)) @ weight)
+            total += count * np.log(np.minimum(size, 1.0))  # at frequency 0 the sum may be a rounding above one
     return total
 
 

@@ -36,6 +36,7 @@ from hockeystick.exact.quantum import Lattice, Quantum
 from hockeystick.exact.transform import Decay, integer_power
 
 _MOST_POINTS = 2_000_000
+_MOST_PERIOD = 1e300  # points of a period: a number of them is a float
 _Parts = list[tuple[AtomicTransform, int, tuple[int, ...]]]
 
 
@@ -207,6 +208,8 @@ class LatticeCurve(LineCurve):
         choice = choose(self.composite, estimate, digits)
         with precision(LOW_BITS):
             spacing = float(self._quantum.value())
+        if not choice.period < _MOST_PERIOD * spacing:
+            raise PrecisionError("the lattice of losses is too fine: float64 does not hold the points of a period")
         period = 2 * math.ceil(0.51 * choice.period / spacing) + 2
         theta = dyadic(choice.theta)
         room = -choice.lead - digits * math.log(10.0) - 1.0 + math.log(-math.expm1(-choice.theta * spacing)) - 0.7

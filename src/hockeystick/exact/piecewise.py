@@ -292,6 +292,8 @@ class PiecewiseCurve(OfLaplace):
         ((transform, count),) = self.noise
         low, width, _, _ = _Step(transform).atoms()
         place = (epsilon - low * count) / width
+        if not place.is_finite():  # at so few bits the width may be 0
+            return arb(0, 1)
         if place <= 0:
             return -epsilon.expm1()
         if place >= count:

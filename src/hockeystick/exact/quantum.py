@@ -124,8 +124,11 @@ def _rational_lattice(ratios: list[Fraction]) -> tuple[Quantum | None, tuple[int
 
 def _index(quotient: Fraction, base: Fraction, divisor: int) -> int | None:
     """k with ``quotient^divisor == base^k``, None where there is none."""
-    k = round(divisor * _log(quotient) / _log(base))
-    return k if 0 <= k <= 64 and quotient**divisor == base**k else None
+    size, unit = divisor * _log(quotient), _log(base)
+    if not size < 65.0 * unit:  # nor where the base is so near to one that its logarithm is 0
+        return None
+    k = round(size / unit)
+    return k if k <= 64 and quotient**divisor == base**k else None
 
 
 def _log(value: Fraction) -> float:

@@ -226,7 +226,7 @@ def summed_line(
     most : int, optional
         By default all nodes.
     """
-    if nodes > LONGEST:
+    if parts and nodes > LONGEST:  # of a normal loss alone there is nothing to look at
         theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))
         kept = sieve(parts, theta, own, nodes, variance=variance, log_error=_NEGLIGIBLE)
         if np.ndim(step):
