@@ -64,7 +64,7 @@ class _Others:
     mean, mean_error : float
         ``E_b R``, and a bound on its error.
     low, high : ndarray, shape (_ORDER + 1,)
-        Bounds on ``E_b (R - E_b R)^j``.
+        Bounds on ``E_b (R - E_b R)^j``, over powers of b as `log_b` says.
     tilts, logs : ndarray, shape (T,)
         Tilts, and at least ``ln E[e^{tilt W}; W <= b]``.
     """
@@ -101,20 +101,20 @@ class _Others:
         if not most[0] < 0.5:
             raise PrecisionError("large terms are not rare")
         log_none = math.log1p(-float(most[0])) * (1.0 + ELEMENTARY), math.log1p(-least) * (1.0 - ELEMENTARY)
-        with np.errstate(over="ignore", invalid="ignore"):
-            raw = np.exp(logs[: _ORDER + 1] - logs[0])
-            moments, sizes = _moments(raw, count, -1.0), _moments(raw, count, 1.0)
-            room = sizes * (24.0 * float(errors[: _ORDER + 1].max()) + 512.0 * U)
-        if not np.isfinite(room).all():
-            raise PrecisionError("moments of the terms are beyond float64")
-        mean = count * float(raw[1])
+        log_b += off
+        scaled = logs[: _ORDER + 1] - powers[: _ORDER + 1] * log_b
+        raw = np.exp(scaled - logs[0])
+        own = errors[: _ORDER + 1] + 4.0 * U * (np.abs(scaled) + powers[: _ORDER + 1] * abs(log_b))
+        moments, sizes = _moments(raw, count, -1.0), _moments(raw, count, 1.0)
+        room = sizes * (24.0 * float(own.max()) + 512.0 * U)
+        mean = count * math.exp(logs[1] - logs[0])
         mean_error = mean * (2.0 * float(errors[0] + errors[1]) + 8.0 * U)
-        tilts = _TILTS / math.exp(log_b + off)
+        tilts = _TILTS / math.exp(log_b)
         transforms = _log_transforms(tilts, _TILTS * (1.0 + 8.0 * U), logs, errors)
         known = np.isfinite(transforms)
         return cls(
             count,
-            log_b + off,
+            log_b,
             float(most[0]),
             float(most[1]),
             log_none,
@@ -268,11 +268,12 @@ class SingleJump:
         r -= (8.0 * U * k + room)[:, None]  # where R is at most r, k - R is at least what the exponential says
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             terms = self._terms(far[:, 0]) * (1.0 + _LOOSE)
-            moments = _over(others.high, far[:, 0])
+            moments = _over(others.high, far[:, 0] - others.log_b)
             logs, tilts = others.log_tails(r)
             chance = np.exp(np.minimum(logs, 0.0))
             series = most + (terms[:, 2:-1] * np.maximum(moments, 0.0)[:, 2:-1]).sum(axis=1)
-            last = (1.0 + _LOOSE) * self._term(far, _ORDER) * _over(others.high[-1:], far, _ORDER)[..., 0]
+            rest = _over(others.high[-1:], far - others.log_b, _ORDER)[..., 0]
+            last = (1.0 + _LOOSE) * self._term(far, _ORDER) * rest
             farthest = chance[:, -1] + np.exp(np.minimum(logs[:, -1] - 1.0, 700.0)) / tilts[:, -1]
             bands = np.append(self._most(far[:, 2:]), np.ones((k.size, 1)), axis=1) * chance[:, :-1]
             beyond = np.cumsum(bands[:, ::-1], axis=1)[:, ::-1] + farthest[:, None]
@@ -284,7 +285,9 @@ class SingleJump:
             every = np.column_stack((most, self._first(far[:, 0]), terms[:, 2:-1]))
             lost = self._lost(every, x - room, end[:, 0], others)
             first = self._terms(near) * (1.0 - _LOOSE)
-            parts = np.where(others.low < 0.0, terms * _over(others.low, far[:, 0]), first * _over(others.low, near))
+            sides = ((terms, far[:, 0]), (first, near))
+            above, below = (values * _over(others.low, log_x - others.log_b) for values, log_x in sides)
+            parts = np.where(others.low < 0.0, above, below)
             lower = least + parts[:, 2:-1].sum(axis=1) - lost
             low = t * np.maximum(lower, 0.0) * math.exp(n * others.log_none[0])
         known = usable & (reached >= 0) & (moments[:, -1] < 1.0) & np.isfinite(low) & np.isfinite(high)
@@ -336,6 +339,6 @@ def _logs(x: Array, sign: float) -> Array:
 
 
 def _over(moments: Array, log_x: Array, first: int = 0) -> Array:
-    """Moments over powers of x from the first on, in a last axis."""
+    """Moments over powers of x, which is in their unit, from the first on, in a last axis."""
     logs = np.log(np.abs(moments)) - np.multiply.outer(log_x, first + np.arange(float(moments.size)))
     return np.asarray(np.sign(moments) * np.exp(logs))
