@@ -96,7 +96,7 @@ class _Others:
         grown = offset * powers * (powers - 1.0)
         logs, errors = logs + grown, errors + 8.0 * U * (grown + np.abs(logs)) + 2.0 * ELEMENTARY
         above = normal_masses(np.full(2, place), np.full(2, math.inf), centres[:2, None], 2.0 * U * centres[:2, None])
-        most = np.exp(above.log_mass[:, 0] + above.error[:, 0]) * (1.0 + 2.0 * ELEMENTARY)
+        most = np.exp(np.minimum(above.log_mass[:, 0] + above.error[:, 0], 0.0)) * (1.0 + 2.0 * ELEMENTARY)
         least = math.exp(above.log_mass[0, 0] - above.error[0, 0]) * (1.0 - 2.0 * ELEMENTARY)
         if not most[0] < 0.5:
             raise PrecisionError("large terms are not rare")
@@ -194,13 +194,14 @@ def _density(shift: float) -> tuple[list[Array], float]:
 
     With ``z = (ln w + m^2 / 2) / m^2`` the j-th derivative of the density f of W is ``(-w)^-j f Q_j(z)``.
     """
-    found, sizes = _polynomials(-1.0 / shift**2), _polynomials(1.0 / shift**2)
-    places = _SEARCHED / shift
-    good = [
-        np.polyval(np.polyder(each, k), places) > _MARGIN * np.polyval(np.polyder(size, k), places)
-        for each, size in zip(found, sizes, strict=True)
-        for k in range(each.size)
-    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # of very much noise: none is good
+        found, sizes = _polynomials(-1.0 / shift**2), _polynomials(1.0 / shift**2)
+        places = _SEARCHED / shift
+        good = [
+            np.polyval(np.polyder(each, k), places) > _MARGIN * np.polyval(np.polyder(size, k), places)
+            for each, size in zip(found, sizes, strict=True)
+            for k in range(each.size)
+        ]
     first = np.flatnonzero(np.all(good, axis=0))
     return found, float(places[first[0]]) if first.size else math.inf
 
