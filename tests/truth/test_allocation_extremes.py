@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.errors import PrecisionError
+from hockeystick.laws import GaussianPair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
+from hockeystick.laws.allocated_line_plan import plan_line
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.numerics.lattice_sum import LatticeSum, PointMasses, SumWindow
@@ -137,3 +140,14 @@ def test_likelihood_ratios_without_squares_in_float64_are_refused_or_bounded() -
     alike = DiscretePair((Fraction(1, 4) + off, Fraction(1, 4) - off, Fraction(1, 2)), (0.25, 0.25, 0.5))
     low, high = AllocatedCurve(alike, 200).delta(0.2)
     assert low == 0.0 <= high
+
+
+def test_lines_about_points_without_squares_in_float64_are_planned_or_refused() -> None:
+    for k in (1e-170, 1e-150, 1e200):
+        with pytest.raises(PrecisionError):
+            plan_line(18.0, 2, k, 1.05 * k, below=True)
+    assert plan_line(18.0, 2, 1e230, 1.05e230, below=False).count < 6000
+
+
+def test_guesses_stay_where_likelihood_ratios_of_all_steps_have_floats() -> None:
+    assert AllocatedCurve(GaussianPair(0.0555), 2**40).guess(1e-300) <= 600.0

@@ -54,6 +54,7 @@ def jump(sigma: float, steps: int, epsilon: float) -> tuple[float, float]:
         (1.0, 5.0, 1e-4),
         (1.0, 12.0, 1e-11),
         (0.25, 120.0, 1e-10),
+        (0.1, 150.0, 1e-11),  # the eighth power of b is beyond float64
         (4.0, 5.0, 1e-3),
         (0.52, 69.6, 2e-10),
         (2.0, 15.0, 1e-9),
@@ -141,7 +142,7 @@ def test_moments_of_the_others_contain_those_of_ball_arithmetic() -> None:
         )
         sums = mpmath.taylor(lambda s: mpmath.exp(sum(count * c * s**j for j, c in enumerate(logs) if j > 1)), 0, 8)
         for j in range(2, 9):
-            truth = sums[j] * mpmath.factorial(j)
+            truth = sums[j] * mpmath.factorial(j) / mpmath.exp(j * others.log_b)
             assert others.low[j] <= truth <= others.high[j]
             assert others.high[j] - others.low[j] <= 1e-9 * abs(truth)
         for tilt, log in zip(others.tilts[::6], others.logs[::6], strict=True):
@@ -156,6 +157,8 @@ def test_what_no_single_step_decides_is_left_to_others() -> None:
     low, high = SingleJump(GaussianPair(5.0), 0.2, 100).bounds(np.array([50.0, 100.0, 120.0, math.inf]))
     assert low[[0, 1, 3]].tolist() == [0.0] * 3
     assert (high[[0, 1, 3]] == math.inf).all()
+    for sigma in (1e20, 1e100):
+        assert jump(sigma, 100, 1e-9) == (0.0, math.inf)
     assert AllocatedCurve(GaussianPair(1.0), 100, mirrored=True).single_jump is None
     assert AllocatedCurve(LaplacePair(1.0), 100).single_jump is None
 

@@ -110,7 +110,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
     @lru_cache(maxsize=64)  # noqa: B019 - frozen and hashable; both sides of a bracket start from it
     def guess(self, delta: float) -> float:
         """About the epsilon at this delta, by a few rough answers."""
-        low, high = 0.0, self.supremum.value  # beyond it nothing of the curve is left
+        low, high = 0.0, min(self.supremum.value, _FARTHEST)  # beyond it nothing of the curve is left, or looked at
         epsilon = min(2.0 * self._nearest / _NEAREST, 0.5 * high)
         for _ in range(_GUESSES):
             at = np.array([epsilon, epsilon * (1.0 + 1e-3)])

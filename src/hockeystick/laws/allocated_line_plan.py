@@ -27,6 +27,7 @@ _LADDER = 1.12 ** np.arange(-36.0, 32.0)
 _BELOW = 37  # of the ladder, the last being the saddle point itself
 _ANGLES = np.concatenate((np.geomspace(1e-3, 1.0, 20), [1.2, 1.4, 1.55]))
 _MOST_LOG_MOMENT = 650.0  # that float64 holds
+_MOST_TILTED = 1e150  # its square is a float
 _MOST_NODES = 6000
 _MOST_WORK = 40_000_000  # products of complex numbers: 0.1 s
 
@@ -106,12 +107,12 @@ class _Sketch:
         return np.asarray(np.log(np.exp(exponents - peak).sum(axis=-1)) + peak[..., 0])
 
     def _mean(self, theta: float) -> tuple[float, float]:
-        """Tilted mean and variance of X."""
+        """Tilted mean of X, and variance of theta X."""
         exponents = self.log_q + self.sign * theta * self.w
         weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()
         mean = float(weights @ self.w)
-        return self.sign * mean, float(weights @ (self.w - mean) ** 2)
+        return self.sign * mean, float(weights @ np.minimum(theta * np.abs(self.w - mean), _MOST_TILTED) ** 2)
 
     def _saddle(self) -> float:
         # e^{-theta W} never overflows: of -S the tilt may be large beside 1 / W, where W is large
@@ -129,8 +130,8 @@ class _Sketch:
     def _answer(self) -> float:
         """``ln`` of the transform, by the saddle point, rare terms included."""
         theta = self.saddle
-        curvature = self.t * self._mean(theta)[1] + 2.0 / theta**2
-        log_g = float(self.heights[_BELOW - 1]) - 2.0 * math.log(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
+        curvature = self.t * self._mean(theta)[1] + 2.0  # times the square of theta, which may be no float
+        log_g = float(self.heights[_BELOW - 1]) - math.log(theta) - 0.5 * math.log(2.0 * math.pi * curvature)
         if self.below:
             return log_g
         tail = 0.5 * math.erfc((self.top - self.m) / math.sqrt(2.0)), 0.5 * math.erfc(self.top / math.sqrt(2.0))
@@ -160,10 +161,11 @@ class _Sketch:
         theta, step = float(self.tilts[place]), dyadic_below(2.0 * math.pi / period)
         reach = self._reach(theta, wanted)
         low = -math.sqrt(2.0 * (_ACCURATE + 12.0 + math.log(self.t) - min(self.log_moments[place], 0.0)))
-        plan = LinePlan(theta, step, math.ceil(reach / step) + 2, above, low, self.top)
-        if plan.count > _MOST_NODES or self._work(plan) > _MOST_WORK:
-            raise PrecisionError("the line about that point would be too long")
-        return plan
+        if reach <= (_MOST_NODES - 2.0) * step:
+            plan = LinePlan(theta, step, math.ceil(reach / step) + 2, above, low, self.top)
+            if self._work(plan) <= _MOST_WORK:
+                return plan
+        raise PrecisionError("the line about that point would be too long")
 
     def _work(self, plan: LinePlan) -> float:
         turns = (plan.reach + plan.theta) * float(self.w[0]) / 7.0
@@ -204,6 +206,6 @@ class _Sketch:
             if high > 1e9 * theta:
                 raise PrecisionError("the transform decays too slowly")
         for _ in range(5):
-            middle = math.sqrt(low * high)
+            middle = math.sqrt(low) * math.sqrt(high)
             low, high = (middle, high) if beyond(middle) > wanted else (low, middle)
         return high

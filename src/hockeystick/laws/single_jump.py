@@ -39,7 +39,7 @@ _BANDS = np.append(np.linspace(0.03, 0.97, 48), 1.0)  # ends of R's, beyond its 
 _TILTS = np.geomspace(0.3, 700.0, 72)  # of Chernoff's bounds, over b
 _MOST_POWERS = 160  # of W, whose moments bound its transform
 _FACTORIALS = np.array([float(math.factorial(j)) for j in range(_ORDER)])
-_LOG_FACTORIALS = np.array([math.lgamma(j + 1.0) for j in range(_MOST_POWERS)])
+_LOG_FACTORIALS = np.array([math.log(math.factorial(j)) for j in range(_MOST_POWERS)])
 _LOOSE = 1e-10  # relative error of all but the first term of a series
 _MARGIN = 1e-3  # of the sizes of all terms, that a polynomial is above 0 by: hence known to `_LOOSE`
 _ROWS = 512  # answers at once
@@ -64,7 +64,7 @@ class _Others:
     mean, mean_error : float
         ``E_b R``, and a bound on its error.
     low, high : ndarray, shape (_ORDER + 1,)
-        Bounds on ``E_b (R - E_b R)^j``.
+        Bounds on ``E_b (R - E_b R)^j``, over powers of b as `log_b` says.
     tilts, logs : ndarray, shape (T,)
         Tilts, and at least ``ln E[e^{tilt W}; W <= b]``.
     """
@@ -96,25 +96,25 @@ class _Others:
         grown = offset * powers * (powers - 1.0)
         logs, errors = logs + grown, errors + 8.0 * U * (grown + np.abs(logs)) + 2.0 * ELEMENTARY
         above = normal_masses(np.full(2, place), np.full(2, math.inf), centres[:2, None], 2.0 * U * centres[:2, None])
-        most = np.exp(above.log_mass[:, 0] + above.error[:, 0]) * (1.0 + 2.0 * ELEMENTARY)
+        most = np.exp(np.minimum(above.log_mass[:, 0] + above.error[:, 0], 0.0)) * (1.0 + 2.0 * ELEMENTARY)
         least = math.exp(above.log_mass[0, 0] - above.error[0, 0]) * (1.0 - 2.0 * ELEMENTARY)
         if not most[0] < 0.5:
             raise PrecisionError("large terms are not rare")
         log_none = math.log1p(-float(most[0])) * (1.0 + ELEMENTARY), math.log1p(-least) * (1.0 - ELEMENTARY)
-        with np.errstate(over="ignore", invalid="ignore"):
-            raw = np.exp(logs[: _ORDER + 1] - logs[0])
-            moments, sizes = _moments(raw, count, -1.0), _moments(raw, count, 1.0)
-            room = sizes * (24.0 * float(errors[: _ORDER + 1].max()) + 512.0 * U)
-        if not np.isfinite(room).all():
-            raise PrecisionError("moments of the terms are beyond float64")
-        mean = count * float(raw[1])
+        log_b += off
+        scaled = logs[: _ORDER + 1] - powers[: _ORDER + 1] * log_b
+        raw = np.exp(scaled - logs[0])
+        own = errors[: _ORDER + 1] + 4.0 * U * (np.abs(scaled) + powers[: _ORDER + 1] * abs(log_b))
+        moments, sizes = _moments(raw, count, -1.0), _moments(raw, count, 1.0)
+        room = sizes * (24.0 * float(own.max()) + 512.0 * U)
+        mean = count * math.exp(logs[1] - logs[0])
         mean_error = mean * (2.0 * float(errors[0] + errors[1]) + 8.0 * U)
-        tilts = _TILTS / math.exp(log_b + off)
+        tilts = _TILTS / math.exp(log_b)
         transforms = _log_transforms(tilts, _TILTS * (1.0 + 8.0 * U), logs, errors)
         known = np.isfinite(transforms)
         return cls(
             count,
-            log_b + off,
+            log_b,
             float(most[0]),
             float(most[1]),
             log_none,
@@ -194,13 +194,14 @@ def _density(shift: float) -> tuple[list[Array], float]:
 
     With ``z = (ln w + m^2 / 2) / m^2`` the j-th derivative of the density f of W is ``(-w)^-j f Q_j(z)``.
     """
-    found, sizes = _polynomials(-1.0 / shift**2), _polynomials(1.0 / shift**2)
-    places = _SEARCHED / shift
-    good = [
-        np.polyval(np.polyder(each, k), places) > _MARGIN * np.polyval(np.polyder(size, k), places)
-        for each, size in zip(found, sizes, strict=True)
-        for k in range(each.size)
-    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # of very much noise: none is good
+        found, sizes = _polynomials(-1.0 / shift**2), _polynomials(1.0 / shift**2)
+        places = _SEARCHED / shift
+        good = [
+            np.polyval(np.polyder(each, k), places) > _MARGIN * np.polyval(np.polyder(size, k), places)
+            for each, size in zip(found, sizes, strict=True)
+            for k in range(each.size)
+        ]
     first = np.flatnonzero(np.all(good, axis=0))
     return found, float(places[first[0]]) if first.size else math.inf
 
@@ -268,11 +269,12 @@ class SingleJump:
         r -= (8.0 * U * k + room)[:, None]  # where R is at most r, k - R is at least what the exponential says
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             terms = self._terms(far[:, 0]) * (1.0 + _LOOSE)
-            moments = _over(others.high, far[:, 0])
+            moments = _over(others.high, far[:, 0] - others.log_b)
             logs, tilts = others.log_tails(r)
             chance = np.exp(np.minimum(logs, 0.0))
             series = most + (terms[:, 2:-1] * np.maximum(moments, 0.0)[:, 2:-1]).sum(axis=1)
-            last = (1.0 + _LOOSE) * self._term(far, _ORDER) * _over(others.high[-1:], far, _ORDER)[..., 0]
+            rest = _over(others.high[-1:], far - others.log_b, _ORDER)[..., 0]
+            last = (1.0 + _LOOSE) * self._term(far, _ORDER) * rest
             farthest = chance[:, -1] + np.exp(np.minimum(logs[:, -1] - 1.0, 700.0)) / tilts[:, -1]
             bands = np.append(self._most(far[:, 2:]), np.ones((k.size, 1)), axis=1) * chance[:, :-1]
             beyond = np.cumsum(bands[:, ::-1], axis=1)[:, ::-1] + farthest[:, None]
@@ -284,7 +286,9 @@ class SingleJump:
             every = np.column_stack((most, self._first(far[:, 0]), terms[:, 2:-1]))
             lost = self._lost(every, x - room, end[:, 0], others)
             first = self._terms(near) * (1.0 - _LOOSE)
-            parts = np.where(others.low < 0.0, terms * _over(others.low, far[:, 0]), first * _over(others.low, near))
+            sides = ((terms, far[:, 0]), (first, near))
+            above, below = (values * _over(others.low, log_x - others.log_b) for values, log_x in sides)
+            parts = np.where(others.low < 0.0, above, below)
             lower = least + parts[:, 2:-1].sum(axis=1) - lost
             low = t * np.maximum(lower, 0.0) * math.exp(n * others.log_none[0])
         known = usable & (reached >= 0) & (moments[:, -1] < 1.0) & np.isfinite(low) & np.isfinite(high)
@@ -336,6 +340,6 @@ def _logs(x: Array, sign: float) -> Array:
 
 
 def _over(moments: Array, log_x: Array, first: int = 0) -> Array:
-    """Moments over powers of x from the first on, in a last axis."""
+    """Moments over powers of x, which is in their unit, from the first on, in a last axis."""
     logs = np.log(np.abs(moments)) - np.multiply.outer(log_x, first + np.arange(float(moments.size)))
     return np.asarray(np.sign(moments) * np.exp(logs))
