@@ -133,7 +133,7 @@ class _Others:
     def without(self, k: Array) -> Array:
         """At least what outcomes add in which no term is above b."""
         logs, tilts = _chernoff((self.count + 1.0) * self.logs, self.tilts, k)
-        return np.asarray(np.exp(logs - 1.0) / tilts)
+        return np.exp(logs - 1.0 - np.log(tilts))  # one exponential: of a quotient the first part may underflow
 
     def twice(self) -> float:
         """At least what outcomes add in which two terms are: of each pair of terms, all of S."""
@@ -275,7 +275,7 @@ class SingleJump:
             series = most + (terms[:, 2:-1] * np.maximum(moments, 0.0)[:, 2:-1]).sum(axis=1)
             rest = _over(others.high[-1:], far - others.log_b, _ORDER)[..., 0]
             last = (1.0 + _LOOSE) * self._term(far, _ORDER) * rest
-            farthest = chance[:, -1] + np.exp(np.minimum(logs[:, -1] - 1.0, 700.0)) / tilts[:, -1]
+            farthest = chance[:, -1] + np.exp(np.minimum(logs[:, -1] - 1.0 - np.log(tilts[:, -1]), 700.0))
             bands = np.append(self._most(far[:, 2:]), np.ones((k.size, 1)), axis=1) * chance[:, :-1]
             beyond = np.cumsum(bands[:, ::-1], axis=1)[:, ::-1] + farthest[:, None]
             upper = np.where(steep[:, 1:], series[:, None] + last[:, 1:] + beyond, math.inf).min(axis=1)
