@@ -159,6 +159,10 @@ def test_for_error_delivers_on_100_random_compositions(seed: int) -> None:
 def test_for_error_refuses_what_floats_cannot_do() -> None:
     with pytest.raises(PrecisionError, match="Certified"):
         Fourier.for_error(hs.Gaussian(1.0).poisson(0.01) * 100_000, 1.0, error=1e-9)
+    for least in (5e-324, 1e-310):  # a spacing of 0, which no factor raises; windows of more points than floats tell
+        with pytest.raises(PrecisionError, match="Certified"):
+            Fourier.for_error(hs.Gaussian(1.0).poisson(0.01), 1.0, error=least)
+    assert Fourier.for_error(hs.Gaussian(1.0), 1.0, error=1e300) == Fourier.for_error(hs.Gaussian(1.0), 1.0, error=1.0)
 
 
 # ------------------------------------------------------ section 6's experiments

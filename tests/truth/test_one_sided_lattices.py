@@ -15,6 +15,7 @@ from hockeystick.bound import Bound
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import bucket_cells, buckets_down, buckets_up
 from hockeystick.engines.lattice.grid import Grid, GridCells
+from hockeystick.errors import PrecisionError
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.laws.base import Pair
 from hockeystick.laws.one_step import one_step_delta
@@ -154,8 +155,14 @@ def test_prv_says_where_it_knows_nothing() -> None:
     bound = hs.account(hs.Gaussian(1.0), accountant=PRV(0.1, 1e-6)).epsilon(1e-7)
     assert isinstance(bound, Bound)
     assert bound.upper == math.inf
-    with pytest.raises(ValueError, match="delta_error"):
-        PRV(0.1, 1.5)
+    for error in (5e-324, 1.5):
+        with pytest.raises(ValueError, match="delta_error"):
+            PRV(0.1, error)
+
+
+def test_windows_of_more_points_than_integers_count_are_refused() -> None:
+    with pytest.raises(PrecisionError, match="use a larger spacing"):
+        hs.account(hs.Gaussian(1e3) * 10**100, "remove", accountant=Lattice(1e-3)).epsilon(1e-5)
 
 
 @pytest.mark.parametrize("rounding", ["connect-the-dots", "tangents"])

@@ -101,6 +101,8 @@ def test_the_number_of_samples_is_hoeffdings() -> None:
     assert samples_needed(1e-3, 0.9, epsilons=40) == 3_342_306
     assert samples_needed(1e-3, 0.99, epsilons=40) == 4_493_599
     assert samples_needed(0.1, 0.95) == math.ceil(math.log(40.0) / 0.02)
+    assert 2 * 1e-40 * samples_needed(1e-20, 0.95) == pytest.approx(math.log(40.0), rel=1e-12)
+    assert samples_needed(5e-324, 0.95) > samples_needed(1e-160, 0.95) > 10**320
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from hockeystick import mechanisms
 from hockeystick.accountants import Contour, Fourier, Lattice, Moments, SaddlePoint
 from hockeystick.composition import ADJACENCIES, Step
 from hockeystick.errors import ContradictionError
+from hockeystick.laws import DiscretePair
 from hockeystick.mechanisms import CorrelatedNoise
 
 STEPS: dict[str, Step] = {
@@ -113,7 +114,8 @@ def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: st
 
 @pytest.mark.parametrize("accountant", [Contour(), Lattice(1e-3), Fourier(1e-3, 4.0), Moments(), SaddlePoint()])
 def test_a_curve_of_any_accountant_can_be_copied(accountant: Any) -> None:
-    curve = hs.account(hs.Gaussian(2.0).poisson(0.1) * 5, "remove", accountant=accountant)
+    stated = hs.UserDefined(DiscretePair((0.25, 0.75), (0.5, 0.5)))
+    curve = hs.account(hs.Gaussian(2.0).poisson(0.1) * 5 + stated, "remove", accountant=accountant)
     answer = curve.delta(0.5)
     for duplicate in COPIES:
         assert same(duplicate(curve).delta(0.5), answer)

@@ -77,6 +77,13 @@ def test_what_is_restored_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None
         assert path_on(other) == expected
 
 
+def test_an_odometer_is_copied_after_its_history_was_accounted_anew() -> None:
+    odometer = hs.Odometer(1e-5)
+    odometer.step(hs.Gaussian(4.0).poisson(0.1) * 20 + hs.DiscreteLaplace(20.0))
+    anew = odometer.epsilon(1e-3)
+    assert pickle.loads(pickle.dumps(odometer)).epsilon(1e-3).sides == anew.sides  # noqa: S301 - our own
+
+
 def test_another_process_answers_alike() -> None:
     things = [begun(name) for name in MAKERS]
     curve, found = hs.account(STEP * 9), hs.calibrate(hs.Gaussian, epsilon=1.0, delta=1e-5)

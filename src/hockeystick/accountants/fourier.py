@@ -120,13 +120,14 @@ class Fourier(Accountant):
         >>> hs.account(run, accountant=fourier).delta(epsilon=0.5).width <= 1e-3
         True
         """
-        epsilon, error = check_finite("epsilon", epsilon), check_positive("error", error)
-        run = composition * 1
-        plans = [_Plan.of(run.pairs(direction), epsilon, error) for direction in directions(adjacency)]
-        spacing = min(plan.spacing for plan in plans)
-        half_width = max(plan.half_width for plan in plans)
-        points = even_smooth_length(2 * math.ceil(half_width / spacing))
-        rounding = 8.0 * run.total_steps * fft_error(min(points, _LARGEST_WINDOW))
+        epsilon, error = check_finite("epsilon", epsilon), min(check_positive("error", error), 1.0)  # no delta is more
+        run, points = composition * 1, 16  # the fewest
+        if (rounding := 8.0 * run.total_steps * fft_error(points)) <= 0.1 * error:
+            plans = [_Plan.of(run.pairs(direction), epsilon, error) for direction in directions(adjacency)]
+            spacing = min(plan.spacing for plan in plans)
+            half_width = max(plan.half_width for plan in plans)
+            points = even_smooth_length(2 * math.ceil(half_width / spacing))
+            rounding = 8.0 * run.total_steps * fft_error(min(points, _LARGEST_WINDOW))
         if points > _LARGEST_WINDOW or rounding > 0.1 * error:
             why = f"{points} grid points" if points > _LARGEST_WINDOW else f"rounding errors below {rounding:.1e}"
             raise PrecisionError(

@@ -49,6 +49,7 @@ Rounding = Literal["connect-the-dots", "tangents", "algorithm-2", "buckets-up", 
 _RELATIVE = 1e-9  # of delta: what leaving the window may cost
 _POINTS = 1 << 24
 _LONG = 1 << 16  # points beyond which low frequencies alone are tried first
+_NO_INDEX = 2.0**62  # points beyond which there is no integer of 64 bits for each
 _APART = 2.0  # nats of delta from one composition to the next
 _LAST = 368  # of them: float64 holds no smaller delta
 _KEPT = 3
@@ -176,7 +177,7 @@ class _OneSidedCurve(DirectedCurve):
         window = window_around(cumulants, saddle, math.log(_RELATIVE))
         points = (window.high - window.low) / self._settings.spacing
         made: _Composed | None = None
-        if points > _LONG:
+        if _LONG < points < _NO_INDEX:
             made = spectral_curve(plds, window, deviation=math.sqrt(cumulants(window.theta)[2]))
         if made is None and points > _POINTS:
             raise PrecisionError(

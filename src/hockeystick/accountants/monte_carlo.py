@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
@@ -63,7 +64,8 @@ def samples_needed(accuracy: float, confidence: float, *, epsilons: int = 1) -> 
     4493599
     """
     alpha, beta = check_positive("accuracy", accuracy), 1.0 - _checked_confidence(confidence)
-    return math.ceil(math.log(2.0 * check_count("epsilons", epsilons) / beta) / (2.0 * alpha * alpha))
+    size = math.log(2.0 * check_count("epsilons", epsilons) / beta)
+    return math.ceil(Fraction(size) / (2 * Fraction(alpha) ** 2))  # a whole number, however small alpha is
 
 
 @final

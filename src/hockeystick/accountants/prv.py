@@ -53,8 +53,8 @@ class PRV(Accountant):
     epsilon_error : float
         Distance in epsilon of either side from the rounded composition (nats), from 1e-15 to 1e100.
     delta_error : float
-        Error in delta of either side, in (0, 1): half is spent on the concentration bound, half on the tails. To
-        answer for a delta it should be far below it; Gopi, Lee and Wutschitz take a thousandth.
+        Error in delta of either side, from 1e-300 to below 1: half is spent on the concentration bound, half on the
+        tails. To answer for a delta it should be far below it; Gopi, Lee and Wutschitz take a thousandth.
 
     Examples
     --------
@@ -71,8 +71,8 @@ class PRV(Accountant):
         check_fields(self, epsilon_error=check_positive, delta_error=check_positive)
         if not 1e-15 <= self.epsilon_error <= 1e100:
             raise ValueError(f"epsilon_error must be between 1e-15 and 1e100, got {self.epsilon_error!r}")
-        if self.delta_error >= 1.0:
-            raise ValueError(f"delta_error must be below 1, got {self.delta_error!r}")
+        if not 1e-300 <= self.delta_error < 1.0:
+            raise ValueError(f"delta_error must be at least 1e-300 and below 1, got {self.delta_error!r}")
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _PRVCurve(self, parts)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, final
 
 import numpy as np
 
@@ -317,6 +317,11 @@ class Pair(ABC):
     def joined(self, rate: float | Fraction) -> Pair:
         """The pair of batches of fixed size under substitution, (P, Q) being that without sampling."""
         return self if rate == 1 else _DERIVED["joined"](self, float(rate))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # what is kept of answers is made anew from the parameters, and may hold functions that no pickle can
+        kept = {name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in kept}
 
 
 Parts = tuple[tuple[Pair, int], ...]  # of one direction: dominating pairs with their counts
