@@ -111,16 +111,17 @@ class Saved(ABC):
             raise StateError(f"this {cls.kind} state is damaged: {error}") from error
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a text file, all of it or nothing, whoever else writes it at the same time; a device is written to."""
+def write_whole(path: str | Path, content: str | bytes) -> None:
+    """Write a file, all of it or nothing, whoever else writes it at the same time; a device is written to."""
     target = Path(os.path.realpath(path))  # what a link leads to
+    written = content if isinstance(content, bytes) else content.encode("utf-8")
     if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(written)
         return
     beside = target.with_name(f"{target.name}.{uuid4().hex}.part")
     try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with beside.open("wb") as file:
+            file.write(written)
             file.flush()
             os.fsync(file.fileno())  # on the disk before it takes the other's place
         if target.exists():

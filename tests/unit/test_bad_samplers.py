@@ -189,6 +189,13 @@ def test_cyclic_runs_of_what_is_not_banded_are_refused(strategy: Any, rate: floa
         hs.cyclic_matrix_mechanism(strategy, 1.0, rate=rate, separation=separation)
 
 
+def test_a_round_that_no_lattice_tells_apart_names_what_to_account_in_its_place() -> None:
+    release = hs.Gaussian(1e7)
+    with pytest.raises(hs.PrecisionError, match="one step for every round is an upper bound"):
+        hs.account(release.random_allocation(steps=100) * 20).epsilon(delta=1e-5)
+    assert hs.account(release * 20).epsilon(delta=1e-5).upper < 1e-6
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out"])
 def test_the_limits_of_the_schemes_are_what_they_should_be_to_the_bit(adjacency: str) -> None:
     def sides(run: Composition) -> tuple[Any, Any]:

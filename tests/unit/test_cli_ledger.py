@@ -179,6 +179,8 @@ def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: 
         assert main(asked) == Status.NOT_CERTIFIED
         said = capsys.readouterr().out
         assert said.startswith("NOT CERTIFIED: an assumption of the accounting is broken\n  - entry 4: Batches are")
+    assert main([*report[:-1], str(tmp_path / "census.pdf")]) == Status.BAD_INPUT
+    assert "-o must end in .html or .json" in capsys.readouterr().err
     other = str(tmp_path / "other.toml")
     Path(other).write_text(planned)
     for action, status in (("would-fit", Status.REFUTED), ("remaining", Status.NOT_CERTIFIED)):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +72,29 @@ def test_a_closed_stdin_is_one_line_and_status_2(command: str) -> None:
 def test_a_file_from_stdin_may_begin_with_a_mark(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8-sig")
     assert shell(f"{PROGRAM} account - < {tmp_path}/run.toml").returncode == Status.OK
+
+
+def test_what_import_prints_is_read_from_stdin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "event.json").write_text('{"class_name": "GaussianDpEvent", "noise_multiplier": 2.0}', encoding="utf-8")
+    monkeypatch.setattr("sys.stdin", io.StringIO(told(capsys, f"import {tmp_path}/event.json --delta 1e-5")))
+    assert "(1.9931, 1e-5)" in told(capsys, "account -")
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_one_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def half(_: object, stream: Any, **__: object) -> None:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "a.png").write_text("before", encoding="utf-8")
+    monkeypatch.setattr(figure.Figure, "savefig", half)
+    assert "cannot write" in told(capsys, f"{RUN} --plot {tmp_path}/a.png", Status.BAD_INPUT)
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["before"]
 
 
 def test_minus_zero_is_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

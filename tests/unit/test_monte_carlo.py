@@ -87,6 +87,13 @@ def test_progress_is_reported_after_every_chunk_and_memory_is_bounded() -> None:
     assert [done for done, _ in calls] == [65_536, 131_072, 196_608, 200_000]
 
 
+@pytest.mark.parametrize("scale", [3e-16, 1e-30])
+def test_masses_whose_errors_are_beyond_float64_tell_nothing(scale: float) -> None:
+    """Warnings are errors here."""
+    few = estimate(hs.Laplace(scale) * 2, "remove", 1.0, MonteCarlo(100))
+    assert 0.0 <= float(few.value) - float(few.error) <= 1.0 <= float(few.value) + float(few.error)
+
+
 def test_the_ends_of_the_range() -> None:
     run = hs.ApproximateDP(0.5, 0.01) * 2
     beyond = estimate(run, "remove", 1.5, MonteCarlo(100))

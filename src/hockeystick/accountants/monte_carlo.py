@@ -207,9 +207,10 @@ class _MonteCarloCurve(DirectedCurve):
         high = above.mean + above.bernstein(peak * math.exp(theta * width), log_beta, settings.samples)
         error = sum(count * own.error for own, count in zip(cells, counts, strict=True))  # of the masses
         beyond = sum(count * own.beyond for own, count in zip(cells, counts, strict=True))
-        scale = np.exp(np.minimum(log_scale - theta * epsilons, 700.0))
-        lower = scale * np.maximum(low, 0.0) * math.exp(-error) + self._at_infinity
-        upper = scale * high * math.exp(error) + self._at_infinity + beyond
+        lightest, heaviest = (np.exp(np.minimum(log_scale - theta * epsilons + off, 700.0)) for off in (-error, error))
+        lower = lightest * np.maximum(low, 0.0) + self._at_infinity
+        with np.errstate(over="ignore"):
+            upper = heaviest * high + self._at_infinity + beyond
         return lower, np.minimum(upper, 1.0)
 
     def _chunks(self) -> Iterator[int]:

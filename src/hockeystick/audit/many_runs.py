@@ -198,7 +198,7 @@ def scores(
         return ManyRuns((_at(inside, outside, check_finite("threshold", threshold)),), confidence)
     rng = np.random.default_rng(check_count("seed", seed, minimum=0))
     if min(inside.size, outside.size) < 2:
-        raise ValueError("at least two scores of each kind are needed to choose a threshold: give one instead")
+        raise ValueError("at least two scores of each kind are needed, half of them for a threshold: give more")
     inside, outside = rng.permutation(inside), rng.permutation(outside)
     chosen = np.sort(outside[: outside.size // 2])
     ranks = np.geomspace(1.0, chosen.size, _THRESHOLDS) - 1.0
@@ -213,7 +213,7 @@ def _at(inside: Scores, outside: Scores, threshold: float) -> Counted:
 
 def scores_of(name: str, values: ArrayLike) -> Scores:
     """Scores as a flat array: finite or infinite, never NaN."""
-    found = check_reals(name, values, "(finite or infinite)").ravel()
+    found = check_reals(name, values, "finite or infinite").ravel()
     if found.size == 0:
         raise ValueError(f"{name} must hold at least one score")
     return found

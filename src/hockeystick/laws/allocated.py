@@ -136,9 +136,12 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         jump = self.single_jump if _jump_tells(self, centre) else None
         try:
             low, high = self._at(asked, (jump or kept_station(self, centre, ends, None)).bounds)
-        except PrecisionError:
-            if epsilon <= 1.0:
-                raise
+        except PrecisionError as refusal:
+            if epsilon <= 1.0:  # convexity: who knows which step it was sees one step
+                raise PrecisionError(
+                    f"a round of {self.steps} steps of such noise is beyond its lattices ({refusal}); leave the"
+                    " sampling out: one step for every round is an upper bound"
+                ) from None
             low, high = 0.0, self.at(0.5 * asked)[1]  # delta falls
         if jump is None and self.single_jump is not None and low < (1.0 - _WIDE) * high:
             least, most = self._at(asked, self.single_jump.bounds)

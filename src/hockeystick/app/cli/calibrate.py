@@ -5,7 +5,7 @@ value is proved safe, and the value just beyond it proved unsafe.
 
   hockeystick calibrate --epsilon 1 --delta 1e-6 --rate 0.001 --steps 10000
   hockeystick calibrate --advantage 0.1 --rate 0.1 --noise-multiplier 1
-  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find rate
+  hockeystick calibrate spec.toml --epsilon 2 --delta 1e-5 --find count
   hockeystick calibrate --epsilon 8 --delta 1e-5 --sampling balls-in-bins \
       --round-steps 100 --epochs 20
 """

@@ -257,7 +257,10 @@ def _verify(options: argparse.Namespace, url: str) -> Status:
 
 
 def _report(options: argparse.Namespace, url: str) -> Status:
-    write = data_set_json if Path(options.output).suffix.lower() == ".json" else data_set_page
+    suffix = ".html" if options.output == "-" else Path(options.output).suffix.lower()
+    if suffix not in {".html", ".htm", ".json"}:
+        options.parser.error(f"-o must end in .html or .json, got {options.output!r}")
+    write = data_set_json if suffix == ".json" else data_set_page
     with Progress("reading the ledger"):
         account = Account(ledger.Ledger(url), options.dataset, period=options.period, partition=options.partition)
     write_text(options.output, write(account))

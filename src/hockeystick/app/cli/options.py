@@ -23,9 +23,9 @@ ADJACENCY, UNIT = "add-remove", "example"
 # ------------------------------------------------------ options, None where not given: a specification may say the same
 
 
-def add_adjacency(parser: Parser) -> None:
+def add_adjacency(parser: Parser, default: str = ADJACENCY) -> None:
     """Add ``--adjacency``."""
-    words = f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {ADJACENCY})"
+    words = f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {default})"
     parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=words)
 
 
@@ -47,7 +47,7 @@ def add_tolerance(parser: Parser) -> None:
 
 def add_specification(parser: Parser) -> None:
     """Add the specification's file."""
-    words = "specification file, TOML or JSON; - reads TOML from stdin"
+    words = "specification file, TOML or JSON; - reads stdin"
     parser.add_argument("specification", metavar="SPEC", help=words)
 
 
@@ -70,7 +70,7 @@ def add_of_run(parser: Parser) -> None:
     )
     parser.add_argument("--tuning", type=_tuning, metavar="RUNS", help=words)
     parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
-    add_adjacency(parser)
+    add_adjacency(parser, f"{ADJACENCY}; with --sampling shuffled, zero-out")
     add_unit(parser)
     add_group_size(parser)
 
@@ -138,7 +138,8 @@ def in_file(name: str) -> Specification:
     from hockeystick.app.spec.reader import load, read  # loaded where something is read
 
     if name == "-":
-        return read(read_text(name), source="stdin")
+        text = read_text(name)
+        return read(text, source="stdin", form="json" if text.lstrip().startswith("{") else "toml")  # no TOML does
     try:
         return load(Path(name))
     except OSError as error:

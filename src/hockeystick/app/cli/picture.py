@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hockeystick.app.spec.cautions import verdict
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
+from hockeystick.state import write_whole
 
 _FORMATS = (".svg", ".png", ".pdf")
 DELTAS = tuple(float(f"1e-{power}") for power in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30))
@@ -40,7 +42,9 @@ def draw(
     name, program = options.plot, options.parser.prog
     places = [place for place in map(_place, found) if 0.0 < place[0] < math.inf and place[1] > 0.0]
     if not places:
-        raise CommandError(f"{program}: error: --plot needs a point with a finite epsilon", Status.NO_ANSWER)
+        raise CommandError(
+            f"{program}: error: --plot needs a point with a finite epsilon and a delta, both above 0", Status.NO_ANSWER
+        )
     end, least = max(epsilon for epsilon, _ in places), 0.5 * min(delta for _, delta in places)
     said = verdict(specification.broken)
     title = said or ("Privacy curve" if certified(found) else "Privacy curve, estimated: not proved")
@@ -54,8 +58,10 @@ def draw(
 
 def write_figure(name: str, make: Callable[[], Any], program: str, instead: str = "") -> None:
     """Draw by matplotlib, into a file."""
+    drawn = BytesIO()
     try:
-        make().savefig(name)
+        make().savefig(drawn, format=Path(name).suffix.lower().removeprefix("."))
+        write_whole(name, drawn.getvalue())
     except ModuleNotFoundError as error:
         raise CommandError(f"{program}: error: {error}{instead}") from None
     except OSError as error:

@@ -27,8 +27,9 @@ def add(parser: Parser) -> None:
     """Add the command's options."""
     parser.add_argument("receipt", metavar="RECEIPT", help="a receipt, JSON or HTML; - reads stdin")
     words = (
-        "prove every number again in ball arithmetic, by code that shares nothing with the accountants: status 0 if all"
-        " are proved, 1 if one is wrong, 3 if one is out of reach; needs python-flint, and may take minutes"
+        "prove both sides of every number again in ball arithmetic, by code that shares nothing with the accountants:"
+        " status 0 if all are proved, 1 if one is wrong, 3 if one is out of reach. What is said of them must follow"
+        " from them; method, notes and sizes of errors are not looked at. Needs python-flint, and may take minutes"
     )
     parser.add_argument("--independent", action="store_true", help=words)
 
