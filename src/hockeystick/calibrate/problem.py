@@ -15,6 +15,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Step, directions
 from hockeystick.curve import PrivacyCurve
+from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.rare import RareCurve
 from hockeystick.errors import UnknownPairError
 from hockeystick.laws.base import any_guarantee
@@ -52,7 +53,8 @@ class Problem:
 
     def by_contour(self, run: Composition, tolerance: float) -> PrivacyCurve | None:
         """The curve by the contour at the width that is needed; None where it does not serve, or is seldom quick."""
-        if self.one_sided(run) or self.has_rare_losses(run, tolerance):
+        closed = all(closed_form(run.pairs(name)) is not None for name in directions(self.adjacency))
+        if closed or self.one_sided(run) or self.has_rare_losses(run, tolerance):
             return None
         with contextlib.suppress(UnknownPairError):  # no transform is known of these pairs
             return account(run, self.adjacency, accountant=Contour(max(0.1 * tolerance, FINEST)))

@@ -251,8 +251,6 @@ class Search:
         if most <= 0.0 or target.delta_at is None:
             return None
         parts = curve.composition.pairs(cast("Direction", name))
-        if all(pair.gaussian_mu is not None for pair, _ in parts):  # a closed form is quicker
-            return None
         for quick in (Moments(), Certified(_QUICK, engine="lattice")):
             try:
                 answer = quick.directed(parts).delta(target.delta_at)
