@@ -24,6 +24,7 @@ from hockeystick.calibrate.problem import FARTHEST, FINEST, Problem
 from hockeystick.calibrate.targets import Target
 from hockeystick.composition import Composition, Direction, directions
 from hockeystick.curve import PrivacyCurve, stays_below
+from hockeystick.engines.closed_form import closed_form
 from hockeystick.engines.ends import ever_drawn
 from hockeystick.engines.rare.losses import METHOD
 from hockeystick.errors import PrecisionError, UnknownPairError
@@ -251,6 +252,8 @@ class Search:
         if most <= 0.0 or target.delta_at is None:
             return None
         parts = curve.composition.pairs(cast("Direction", name))
+        if closed_form(parts) is not None:  # which is quicker
+            return None
         for quick in (Moments(), Certified(_QUICK, engine="lattice")):
             try:
                 answer = quick.directed(parts).delta(target.delta_at)
