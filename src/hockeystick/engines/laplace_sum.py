@@ -23,10 +23,10 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOp
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
+from statistics import NormalDist
 from typing import Self, final
 
 import numpy as np
-from scipy.special import ndtri
 
 from hockeystick.engines.contour.root_bracket import Beginnings
 from hockeystick.engines.ends import composed_infinity
@@ -132,7 +132,7 @@ class LaplaceSum:
             at = high = min(math.log(-math.log1p(-share)), high)
         else:  # of a normal loss
             mean, deviation = self._moments
-            far = -float(ndtri(goal))
+            far = -NormalDist().inv_cdf(goal)
             at = min(math.log(max(largest - mean - far * deviation, _NEAREST * deviation)), high)
             slope = max(math.exp(at) * far / deviation, slope)
         before = at
