@@ -102,6 +102,13 @@ def test_many_random_calibrations_are_safe_and_tight(seed: int) -> None:
     safe_by_exact(seed)
 
 
+def test_an_enormous_epsilon_is_a_target_like_others() -> None:
+    """The noise is far below what float64 has the exponential of epsilon for."""
+    found = hs.calibrate(lambda s: hs.Gaussian(s).poisson(0.1) * 10, epsilon=1e3, delta=1e-6)
+    assert hs.account(hs.Gaussian(found.value).poisson(0.1) * 10).delta(1e3).upper <= 1e-6
+    assert found.unsafe == pytest.approx(found.value, rel=1e-4)
+
+
 def test_integers_are_exact() -> None:
     steps = hs.dpsgd.steps_for(epsilon=1.0, delta=1e-6, noise_multiplier=1.0, rate=0.001)
     assert isinstance(steps.value, int)

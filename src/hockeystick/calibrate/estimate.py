@@ -20,6 +20,7 @@ from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Estimate
 from hockeystick.engines.lattice.plan import SaddleEstimate, saddle_at_delta, saddle_at_epsilon, window_around
 from hockeystick.engines.lattice.rare_events import plan_jumps
+from hockeystick.engines.reach import MOST_LOSS
 from hockeystick.laws.base import Array
 from hockeystick.transforms.cumulants import Cumulants
 
@@ -30,7 +31,6 @@ _MOST = 512  # frequencies
 _WORK = 400_000  # frequencies times nodes
 _CONVERGED = 1e-11
 _LOG_ALIAS = -16.0
-_LARGEST = 700.0
 _SMALLEST = -700.0  # ln of a delta that float64 tells from 0
 _TILTS = tuple(2.0**k for k in range(-10, 20))
 _NOISE = 1e-9  # of the largest term: a smaller sum is made of rounding errors
@@ -65,7 +65,7 @@ class _EstimatedCurve(DirectedCurve):
         self._largest = sum(count * pair.loss_bounds[1] for pair, count in parts)
 
     def delta(self, epsilon: float) -> Estimate:
-        if epsilon > min(_LARGEST, _SHY * self._largest):
+        if epsilon > min(MOST_LOSS, _SHY * self._largest):
             return Estimate(self._infinite, math.nan, _METHOD)
         cumulants, saddle = saddle_at_epsilon(self._parts, epsilon)
         log_delta = self._summed(cumulants, saddle)
