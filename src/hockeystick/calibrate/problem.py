@@ -52,7 +52,7 @@ class Problem:
         return account(run, self.adjacency, accountant=method)
 
     def by_contour(self, run: Composition, tolerance: float) -> PrivacyCurve | None:
-        """The curve by the contour at the width that is needed; None where it does not serve, or is seldom quick."""
+        """The curve by the contour at the width that is needed; None where it does not serve, or another is quicker."""
         closed = all(closed_form(run.pairs(name)) is not None for name in directions(self.adjacency))
         if closed or self.one_sided(run) or self.has_rare_losses(run, tolerance):
             return None
