@@ -69,6 +69,8 @@ class Certified(Accountant):
         curve = self._by_windows(composed) if windows else None
         if not any_guarantee(parts) or self.attains(parts):
             return cast("DirectedCurve", curve)
+        if curve is not None and parts[0][1] == len(parts) == 1 and self.engine == "automatic":
+            return _UpperSide(curve)  # to a rounding the largest of all that one step may be: moments say no more
         from hockeystick.engines.moments.guarantee import GuaranteeCurve  # engines that few answers need load late
 
         return _UpperSide(GuaranteeCurve(parts), curve)
