@@ -344,6 +344,14 @@ def test_a_mixture_of_weights_of_all_sizes_is_told_where_its_heavy_components_va
     assert float(rule.loss_error.max()) < 1e-10
 
 
+def test_a_mixture_is_told_where_its_ratio_is_beyond_float64() -> None:
+    tiny = 2.0**-400
+    rules = GaussianMixturePair(1.0, (1.0 - 2.0**-9, 2.0**-10, 2.0**-10), (0.0, 2.0, 4.0), (1.0, tiny), (0.0, 2.0))
+    rule = rules.summand().rule(Window((1.0, 200.0), 0.0, -30.0), 1.0)
+    assert rule is not None
+    assert float(rule.loss_error.max()) < 1e-10
+
+
 def test_logarithms_of_weights_below_float64_are_told_within_their_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """As far off as they may be, beside exponents that are exact."""
     monkeypatch.setattr(mixture_rule, "log_of", lambda weight: log_of(weight) * (1.0 + 11.0 * U))

@@ -227,9 +227,11 @@ class MixtureSummand(Summand):
         error = (slope * (g_error + gaps.log_error + U * np.abs(apart))).sum(axis=0)
         error = error + (6.0 + gaps.value.size) * U * size
         exponent = np.where(small, 0.0, peak) - peak_q
-        scale = np.exp(np.minimum(exponent, _FAR)) / total_q
-        ratio = numerator * scale
-        ratio_error = 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)))
+        doubt = total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)
+        with np.errstate(over="ignore", invalid="ignore"):  # beside a tiny Q: no ratio that is used
+            scale = np.exp(np.minimum(exponent, _FAR)) / total_q
+            ratio = numerator * scale
+            ratio_error = 1.01 * (error * scale + np.abs(ratio) * doubt)
         return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None, count: float) -> LossRule:
