@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -23,12 +24,15 @@ from hockeystick.laws import (
     Pair,
     ReversedPair,
     SubsampledPair,
+    mixture_rule,
 )
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.mixture import GaussianMixturePair
 from hockeystick.laws.worst_case import WorstCasePair
+from hockeystick.numerics.rationals import log_of
+from hockeystick.numerics.rounding import U
 from hockeystick.transforms.rule import Window
 
 Parts = list[tuple[Pair, int]]
@@ -338,3 +342,21 @@ def test_a_mixture_of_weights_of_all_sizes_is_told_where_its_heavy_components_va
     rule = rules.rule(Window((1.0, 1.5), 0.0, -30.0), 1.0)
     assert rule is not None
     assert float(rule.loss_error.max()) < 1e-10
+
+
+def test_a_mixture_is_told_where_its_ratio_is_beyond_float64() -> None:
+    tiny = 2.0**-400
+    rules = GaussianMixturePair(1.0, (1.0 - 2.0**-9, 2.0**-10, 2.0**-10), (0.0, 2.0, 4.0), (1.0, tiny), (0.0, 2.0))
+    rule = rules.summand().rule(Window((1.0, 200.0), 0.0, -30.0), 1.0)
+    assert rule is not None
+    assert float(rule.loss_error.max()) < 1e-10
+
+
+def test_logarithms_of_weights_below_float64_are_told_within_their_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far off as they may be, beside exponents that are exact."""
+    monkeypatch.setattr(mixture_rule, "log_of", lambda weight: log_of(weight) * (1.0 + 11.0 * U))
+    weight, t = Fraction(1, 3 * 2**1030), 800.0
+    looks = GaussianMixturePair(1.0, (1 - weight, weight), (0.0, 1.0), (1.0,), (0.0,)).summand()._look(np.array([t]))
+    with mpmath.workdps(40):
+        loss = mpmath.log1p(mpmath.mpf(weight.numerator) / weight.denominator * (mpmath.exp(t - 0.5) - 1))
+        assert abs(mpmath.mpf(float(looks.loss[0])) - loss) <= mpmath.mpf(float(looks.loss_error[0]))

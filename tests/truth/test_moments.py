@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -205,6 +206,20 @@ def test_renyi_curves_agree_with_high_precision(rate: float, sigma: float) -> No
         for truth, low, high in zip(truths, np.asarray(divergence.lower), np.asarray(divergence.upper), strict=True):
             assert mpmath.mpf(float(low)) <= truth[index] <= mpmath.mpf(float(high)), (truth, adjacency)
             assert high - low <= 1e-8 * high
+
+
+def test_divergences_of_a_group_count_weights_below_float64() -> None:
+    """Of 40 records at a rate of 1e-9 the last few have chances of 1e-324 to 1e-360, and all of the divergence."""
+    step, at = hs.GaussianMixture.poisson_group(0.8, rate=1e-9, size=40), Fraction(0.8) ** 2
+    divergence = hs.renyi(step, [2.0], adjacency="remove").divergence
+    with mpmath.workdps(600):
+        weights = [mpmath.mpf(one.numerator) / one.denominator for one in map(Fraction, step.probabilities)]
+        grown = mpmath.exp(mpmath.mpf(at.denominator) / at.numerator)
+        pairs = itertools.product(enumerate(weights), repeat=2)
+        truth = mpmath.log(mpmath.fsum(a * b * grown ** (j * k) for (j, a), (k, b) in pairs))
+        assert isinstance(divergence, hs.Bound)
+        assert mpmath.mpf(float(divergence.lower[0])) <= truth <= mpmath.mpf(float(divergence.upper[0]))
+    assert divergence.upper[0] - divergence.lower[0] <= 1e-12 * truth
 
 
 def test_a_round_has_the_divergence_of_its_likelihood_ratio_and_no_infinite_one() -> None:

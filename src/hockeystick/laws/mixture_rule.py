@@ -11,6 +11,7 @@ node and centre.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +19,8 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rationals import LOG_RATIO, log_of
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Window, reversed_nodes
 from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
 from hockeystick.transforms.summand import Order, Summand
@@ -33,26 +35,49 @@ _FAR = 600.0  # nats between P and Q, from which their difference is P
 
 @final
 @dataclass(frozen=True, eq=False)
+class _Weights:
+    """Exact numbers as ``value e^log``, shape (k, 1): value is one rounding off, log 0 but for those below `TINY`."""
+
+    value: Array
+    log: Array
+
+    @classmethod
+    def of(cls, weights: Sequence[Fraction]) -> _Weights:
+        """Of numbers of either sign: those below `TINY` are told by the logarithm of their size."""
+        told = [
+            (math.copysign(1.0, each), log_of(abs(each))) if 0 < abs(each) < TINY else (float(each), 0.0)
+            for each in weights
+        ]
+        return cls(*np.array(told).T[:, :, None].copy())
+
+    @property
+    def log_error(self) -> Array:
+        """Bound on what the logarithms are off by, where a sum of one and an exponent is rounded."""
+        return (LOG_RATIO + U) * np.abs(self.log)
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class _Sides:
-    """Both mixtures on their common centres, shape (k,): every float is one rounding from the exact number.
+    """Both mixtures on their common centres, shape (k,), each one rounding from the exact number.
 
     ``gaps`` are the differences of the weights.
     """
 
     centres: Array
-    p: Array
-    q: Array
-    gaps: Array
+    p: _Weights
+    q: _Weights
+    gaps: _Weights
 
     @property
     def used_p(self) -> Array:
         """The centres of P."""
-        return self.centres[self.p > 0.0]
+        return self.centres[self.p.value[:, 0] > 0.0]
 
     @property
     def used_q(self) -> Array:
         """The centres of Q."""
-        return self.centres[self.q > 0.0]
+        return self.centres[self.q.value[:, 0] > 0.0]
 
 
 @final
@@ -106,8 +131,9 @@ class MixtureSummand(Summand):
     @cached_property
     def _sides(self) -> _Sides:
         """All centres, with their weights in P and in Q."""
-        rows = [(c, float(p), float(q), float(p - q)) for c, p, q in self.components]
-        return _Sides(*np.array(rows).T.copy())
+        centres, p, q = zip(*self.components, strict=True)
+        gaps = [a - b for a, b in zip(p, q, strict=True)]
+        return _Sides(np.array(centres), *map(_Weights.of, (p, q, gaps)))
 
     def rule(self, window: Window, count: float) -> LossRule | None:
         """A rule that serves the window; None where it would be too long."""
@@ -152,18 +178,18 @@ class MixtureSummand(Summand):
         return min(ends), max(ends)
 
     def _look(self, t: Array) -> _Looks:
-        centres, p, q = self._sides.centres, self._sides.p, self._sides.q
+        centres, weights = self._sides.centres, (self._sides.p, self._sides.q)
         g = centres[:, None] * t - 0.5 * np.square(centres)[:, None]
         g_error = 6.0 * U * (np.abs(centres[:, None] * t) + np.square(centres)[:, None])
         # each side by its own largest term: far out, that of the other may be too large for float64
-        peaks = [np.where(side[:, None] > 0.0, g, -np.inf).max(axis=0) for side in (p, q)]
-        gaps = [np.minimum(g - peak, 0.0) for peak in peaks]
-        sides = [side[:, None] * np.exp(gap) for side, gap in zip((p, q), gaps, strict=True)]
+        peaks = [np.where(each.value > 0.0, g + each.log, -np.inf).max(axis=0) for each in weights]
+        gaps = [np.minimum(g + each.log - peak, 0.0) for each, peak in zip(weights, peaks, strict=True)]
+        sides = [each.value * np.exp(gap) for each, gap in zip(weights, gaps, strict=True)]
         sums = [side.sum(axis=0) for side in sides]
-        spread = (ELEMENTARY + (4.0 + p.size) * U) * np.ones_like(t)
+        spread = (ELEMENTARY + (4.0 + centres.size) * U) * np.ones_like(t)
         slips = [
-            (side * (g_error + U * np.abs(gap))).sum(axis=0) / total
-            for side, gap, total in zip(sides, gaps, sums, strict=True)
+            (side * (g_error + each.log_error + U * np.abs(gap))).sum(axis=0) / total
+            for each, side, gap, total in zip(weights, sides, gaps, sums, strict=True)
         ]
         logs = [np.log(total) for total in sums]
         apart = peaks[0] - peaks[1]
@@ -190,18 +216,22 @@ class MixtureSummand(Summand):
         self, g: Array, g_error: Array, peak_q: Array, total_q: Array, total_q_error: Array
     ) -> tuple[Array, Array]:
         """``(P - Q) / Q`` and a bound on its error; Q is ``total_q e^peak_q``."""
-        gaps = self._sides.gaps[:, None]
-        peak = g.max(axis=0)
+        gaps = self._sides.gaps
+        peak, scaled = g.max(axis=0), np.exp(gaps.log)
         small = np.abs(peak) <= 1.0  # then e^g - 1 everywhere; else the terms as they are, beside the largest
-        terms = gaps * np.where(small, np.expm1(np.minimum(g, 1.0)), np.exp(g - peak))
+        apart = g + gaps.log - peak
+        terms = gaps.value * np.where(small, scaled * np.expm1(np.minimum(g, 1.0)), np.exp(apart))
         size = np.abs(terms).sum(axis=0)
         numerator = terms.sum(axis=0)
-        slope = np.abs(gaps) * np.where(small, np.exp(np.minimum(g, 1.0)), np.exp(g - peak))
-        error = (6.0 + gaps.size) * U * size + (slope * (g_error + U * np.abs(g - peak))).sum(axis=0)
+        slope = np.abs(gaps.value) * np.where(small, scaled * np.exp(np.minimum(g, 1.0)), np.exp(apart))
+        error = (slope * (g_error + gaps.log_error + U * np.abs(apart))).sum(axis=0)
+        error = error + (6.0 + gaps.value.size) * U * size
         exponent = np.where(small, 0.0, peak) - peak_q
-        scale = np.exp(np.minimum(exponent, _FAR)) / total_q
-        ratio = numerator * scale
-        ratio_error = 1.01 * (error * scale + np.abs(ratio) * (total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)))
+        doubt = total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)
+        with np.errstate(over="ignore", invalid="ignore"):  # beside a tiny Q: no ratio that is used
+            scale = np.exp(np.minimum(exponent, _FAR)) / total_q
+            ratio = numerator * scale
+            ratio_error = 1.01 * (error * scale + np.abs(ratio) * doubt)
         return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None, count: float) -> LossRule:
