@@ -93,6 +93,9 @@ def test_remaining_is_the_last_number_that_fits(ledger: Ledger) -> None:
     with pytest.raises(OverBudgetError, match=r"does not fit: 'census' allows \(1, 1e-6\)-DP.*nothing was recorded"):
         ledger.spend("census", STEP, why="one too many")
     assert len(ledger.history("census")) == 3
+    ledger.add_dataset(DataSet("wide", Budget(epsilon=10.0, delta=1e-6)))
+    faint = hs.Laplace(1e9) * 10  # what is proved of ends with 2^40 steps
+    assert ledger.remaining("wide", faint) == (1 << 40) // 10
 
 
 def test_a_reservation_counts_until_it_is_released(ledger: Ledger) -> None:

@@ -306,6 +306,19 @@ def test_a_ledger_that_no_longer_says_its_version_is_refused(tmp_path: Path) -> 
         Ledger(f"sqlite:///{tmp_path}/ledger.db")
 
 
+def test_a_damaged_file_is_refused_in_words(book: Ledger, tmp_path: Path) -> None:
+    with opened(tmp_path / "ledger.db") as database:
+        database.execute("update ledger_heads set dataset = x'ff00'")
+    database.close()
+    with pytest.raises(TamperedError, match=r"a data set b'\\xff\\x00', which is no text"):
+        book.verify()
+    held = (tmp_path / "ledger.db").read_bytes()  # SQLite names what it cannot read by bytes that are no text
+    held = held.replace(b"tableledger_version", b"table\xffedger_version").replace(b"CREATE TABLE", b"CREATE THING")
+    (tmp_path / "damaged.db").write_bytes(held)
+    with pytest.raises(LedgerError, match="cannot read a ledger at"):
+        Ledger(f"sqlite:///{tmp_path}/damaged.db")
+
+
 @pytest.mark.torture
 def test_a_million_entries_are_added_up_from_their_totals(tmp_path: Path) -> None:
     """Written as the ledger writes them, in bulk; the total reads a hundred rows."""

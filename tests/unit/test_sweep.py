@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
+import multiprocessing
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +26,7 @@ from hockeystick.progress import Progress
 from hockeystick.sweep import Sweep, plans
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.plans import plans_of, rows_of
+from hockeystick.sweep.workers import Workers, done
 
 
 def plan(noise: float, rate: float, steps: int) -> Composition:
@@ -285,6 +288,21 @@ def test_an_interrupted_sweep_keeps_what_is_done() -> None:
     assert sides(found)[:5] == expected()[:5]
     assert found.refused.ravel()[5] == "not asked: the sweep was interrupted"
     assert sides(found)[5:] == [(0.0, math.inf)] * 19
+
+
+def test_an_interrupt_while_workers_are_waited_for_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    others = set(multiprocessing.active_children())
+    results = done(time.sleep, [0.0, 20.0], Workers(2))
+    assert next(results) == (0, None)
+    monkeypatch.setattr(ProcessPoolExecutor, "shutdown", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        results.close()
+    for worker in set(multiprocessing.active_children()) - others:
+        worker.join(10.0)
+        assert not worker.is_alive()
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -25,6 +25,7 @@ from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Step, compose
 from hockeystick.decimals import plain
 from hockeystick.errors import (
+    PrecisionError,
     UnknownPairError,
     check_choice,
     check_inside,
@@ -202,9 +203,12 @@ def room(runs: Runs, more: Composition, budget: Budget, rule: str, adjacency: st
     """How many more repetitions of a composition fit: the largest number that is proved to."""
 
     def fit(times: int) -> bool:
-        return fits(added(runs, more, times), budget, rule, adjacency)
+        try:
+            return fits(added(runs, more, times), budget, rule, adjacency)
+        except PrecisionError:  # of more steps than brackets are proved for
+            return False
 
-    if not fit(1):
+    if not fits(added(runs, more), budget, rule, adjacency):
         return 0
     low, high = 1, 2
     while high <= _MOST and fit(high):

@@ -83,6 +83,11 @@ def agrees(row: Any) -> bool:
     return bool(digest(row.dataset, str(row.number), row.content, row.previous) == row.hash)
 
 
+def _said(error: Exception) -> object:
+    """What a database said when it refused: of a damaged file that may be no text."""
+    return getattr(error, "orig", error)
+
+
 @final
 class Store:
     """One database that holds a ledger.
@@ -130,8 +135,8 @@ class Store:
                 options["isolation_level"] = "REPEATABLE READ"  # one picture of entries and totals
             with self.engine.connect().execution_options(**options) as connection, connection.begin():
                 yield Rows(connection)
-        except sa.exc.DBAPIError as error:
-            raise LedgerError(f"the database at {self.engine.url!r} refused: {error.orig}") from error
+        except (sa.exc.DBAPIError, UnicodeDecodeError) as error:
+            raise LedgerError(f"the database at {self.engine.url!r} refused: {_said(error)}") from error
 
     def create(self) -> None:
         """Make the tables of a new ledger."""
@@ -160,8 +165,8 @@ class Store:
                 return None
             with self.transaction() as rows:
                 found = rows.connection.execute(sa.select(sa.func.max(table.c.version))).scalar_one()
-        except sa.exc.DBAPIError as error:
-            raise LedgerError(f"cannot read a ledger at {self.engine.url!r}: {error.orig}") from None
+        except (sa.exc.DBAPIError, UnicodeDecodeError) as error:
+            raise LedgerError(f"cannot read a ledger at {self.engine.url!r}: {_said(error)}") from None
         if found is None:
             raise TamperedError(f"the ledger at {self.engine.url!r} no longer says which version its tables are of")
         return int(found)
@@ -298,6 +303,9 @@ class Rows:
         found: set[str] = set()
         for table in (tables()[name] for name in among or ("heads", "entries")):
             found |= set(self.connection.execute(_extra().select(table.c.dataset).distinct()).scalars())
+        for name in found:
+            if not isinstance(name, str):  # SQLite keeps whatever was written
+                raise TamperedError(f"the ledger speaks of a data set {name!r}, which is no text")
         return sorted(found)
 
     def rebuild(self, dataset: str, totals: Totals) -> None:

@@ -86,8 +86,15 @@ def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count
             f"with workers={count} the plans are sent to other processes, and these cannot be ({error}): define the"
             " family with def in a module, not as a lambda or inside a function"
         ) from error
-    with ProcessPoolExecutor(min(count, len(chunks)), initializer=_prepare) as pool:
-        yield from _submitted(work, chunks, pool)
+    pool = ProcessPoolExecutor(min(count, len(chunks)), initializer=_prepare)
+    try:
+        with pool:
+            yield from _submitted(work, chunks, pool)
+    except BaseException:  # a second Ctrl-C, perhaps, while chunks that have begun are waited for: they are given up
+        pool._pending_work_items.clear()  # noqa: SLF001 - else its thread reports that those cancelled cannot fail
+        for process in list((pool._processes or {}).values()):  # noqa: SLF001 - in public from Python 3.14 on
+            process.terminate()
+        raise
 
 
 def _prepare() -> None:
