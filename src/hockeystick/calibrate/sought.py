@@ -225,7 +225,7 @@ class _Line:
 
     def _keep(self, number: int, one: Sought) -> None:
         axis = one.search.axis
-        at_an_end = axis.value(one.root) in (axis.low, axis.high)  # where every value meets the target: far from the next
+        at_an_end = axis.value(one.root) in (axis.low, axis.high)  # how far beyond is not known
         if not (math.isnan(self.places[number]) or at_an_end):
             self._known[number] = self.places[number], one.value, one
 
