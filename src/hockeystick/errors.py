@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 LEAST_RATE = 1e-300
 _MOST_WHOLE = 2.0**53
-_MOST_COUNT = 10**100  # its square is a float64
+MOST_COUNT = 10**100  # its square is a float64
 _LONGEST = 200  # characters of a value in an error
 LEAST_RATIO, MOST_RATIO = 1e-140, 1e140  # of sensitivity to noise: their squares are floats
 
@@ -233,7 +233,7 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
         raise TypeError(f"{allowed}, got {value!r} of type {type(value).__name__}")
     if number < minimum:
         raise ValueError(f"{allowed}, got {number}")
-    if number > _MOST_COUNT:
+    if number > MOST_COUNT:
         raise ValueError(f"{name} must be at most 10^100, got one of {number.bit_length()} bits")
     return number
 

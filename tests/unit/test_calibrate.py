@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,21 @@ def test_neighbours_help_each_other() -> None:
     cold = hs.dpsgd.noise_multiplier_for(epsilon=1.0, delta=1e-6, steps=10_000, rate=rates[-1], guess=1.5)
     assert warm[-1].value == pytest.approx(cold.value, rel=1e-4, abs=0.0)
     assert warm[-1].estimates < cold.estimates
+
+
+def test_a_neighbour_whom_every_value_serves_leads_nowhere() -> None:
+    rates = [0.001, 0.0015]  # at the first no loss of adding a record reaches the target
+
+    def run(rate: float, noise: float) -> Composition:
+        assert rate == rates[0] or noise == 1e-6 or noise > 0.1, "next to no noise is slow, but for the end itself"
+        return hs.Gaussian(noise).poisson(rate) * 2000
+
+    settings = {"epsilon": 2.1, "delta": 1e-5, "adjacency": "add", "safe": "larger", "precision": 1e-3}
+    every, some = calibrations([(partial(run, rate), settings) for rate in rates], rates)
+    assert isinstance(every, hs.Calibration)
+    assert every.value == 1e-6
+    assert isinstance(some, hs.Calibration)
+    assert some.value > 0.3
 
 
 def test_the_gaussian_limit_spares_estimates() -> None:

@@ -190,6 +190,9 @@ def test_samples_that_are_cut_or_drawn_apart_are_accounted_as_such(
     ("options", "says"),
     [
         (["--rate", "0.01", "--micro-batches", "2"], "--micro-batches is not for poisson"),
+        (["--rate", "0.01", "--save", "run.yaml"], "--save must end in .toml or .json"),
+        (["--rate", "0.01", "--save", "-"], "--save must end in .toml or .json"),
+        (["--rate", "0.01", "--steps", "1e300"], "--steps must be at most 10^100, got '1e300'"),
         (["--rate", "0.01", "--sampling", "cut-batches", "--largest-batch", "4"], "needs --population"),
         (["--rate", "0.01", "--sampling", "micro-batches"], "needs --micro-batches"),
     ],

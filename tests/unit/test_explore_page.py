@@ -115,6 +115,14 @@ def test_the_page(browser: Any, address: str) -> None:
     browser.get(shared)
     assert rested(browser) == headline
 
+    values = "return charts.steps.axes[1].values(null, [0, 2, 1.5e7, 2.5e7, 5e-10, 1.5e-9])"
+    assert browser.execute_script(values) == ["0", "2", "1.5e7", "2.5e7", "5e-10", "1.5e-9"]
+    assert browser.execute_script("return charts.steps.axes[0].filter(null, [1, 2, 5])") == [1, 2, 5]
+    put(browser, "adjacency", "add")  # has no trade-off, of which nothing is then proved
+    assert not browser.find_element("id", "values-trade_off").is_displayed()
+    put(browser, "epochs", "-1")
+    assert "steps must be" in browser.find_element("id", "problem").text
+    put(browser, "epochs", "15")
     put(browser, "delta", "2")
     assert browser.find_element("id", "headline").text == "No answer"
     assert "delta must be" in browser.find_element("id", "problem").text

@@ -178,6 +178,7 @@ def test_all_problems_are_reported_together_in_order() -> None:
         ('{"steps": [],\n "steps": []}', 2, "stands twice"),
         ("{", 1, "not valid JSON"),
         ("[]", 1, "must be a table"),
+        ("null", 1, "must be a table, got null"),
         ('{"steps": [\n{"mechanism": "gaussian",\n"noise_multiplier": NaN}]}', 3, "NaN"),
         ('{"steps": [\n{"mechanism": "laplace",\n"scale": 1,\n "count": 0}]}', 4, "at least 1"),
         ('{"title": "\\ud800",\n "steps": [{"mechanism": "laplace", "scale": 1}]}', 1, "title must be a text"),

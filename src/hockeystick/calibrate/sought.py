@@ -224,7 +224,9 @@ class _Line:
                 self._keep(number, one)
 
     def _keep(self, number: int, one: Sought) -> None:
-        if not math.isnan(self.places[number]):
+        axis = one.search.axis
+        at_an_end = axis.value(one.root) in (axis.low, axis.high)  # how far beyond is not known
+        if not (math.isnan(self.places[number]) or at_an_end):
             self._known[number] = self.places[number], one.value, one
 
     def _sought(self, number: int, *, foreseen: bool) -> Sought:

@@ -69,10 +69,18 @@ def add_of_run(parser: Parser) -> None:
         " negative-binomial:stopping=0.1,shape=1"
     )
     parser.add_argument("--tuning", type=_tuning, metavar="RUNS", help=words)
-    parser.add_argument("--save", metavar="FILE", help="write the run as a specification, for account and report")
+    words = "write the run as a specification, for account and report: TOML or JSON, as the name ends"
+    parser.add_argument("--save", type=_specification, metavar="FILE", help=words)
     add_adjacency(parser, f"{ADJACENCY}; with --sampling shuffled, zero-out")
     add_unit(parser)
     add_group_size(parser)
+
+
+def _specification(name: str) -> str:
+    """The name of a file to write a specification to."""
+    if Path(name).suffix not in {".toml", ".json"}:
+        raise argparse.ArgumentTypeError(f"--save must end in .toml or .json, got {name!r}")
+    return name
 
 
 def _tuning(text: str) -> Choice:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from hockeystick.app.spec.circumstances import check_text
 from hockeystick.app.spec.problems import OutOfRangeError, read_float
-from hockeystick.errors import check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
+from hockeystick.errors import MOST_COUNT, check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
 
 _BEYOND = 10**308  # what is no float64, nearly
 WIDTH = 80
@@ -171,8 +171,10 @@ def count(name: str, minimum: int = 1) -> Callable[[str], int]:
     """A reader of whole numbers of at least 1, or another minimum; ``1e6`` and ``1_000_000`` are whole numbers too."""
 
     def read(text: str) -> int:
-        written = re.fullmatch(r"[+-]?\d+(_\d+)*(\.\d*)?([eE]\+?\d{1,2})?", text)
+        written = re.fullmatch(r"[+-]?\d+(_\d+)*(\.\d*)?([eE]\+?\d{1,9})?", text)
         number = Decimal(text.replace("_", "")) if written else Decimal("NaN")
+        if written and number > MOST_COUNT:
+            raise argparse.ArgumentTypeError(f"{name} must be at most 10^100, got {text!r}")
         try:  # digits count as written, where a float would have rounded them
             return check_count(name, int(number) if number == number.to_integral_value() else text, minimum=minimum)
         except (TypeError, ValueError):

@@ -286,6 +286,8 @@ def _named(path: Path) -> str:
 
 
 def _kind(value: object) -> str:
+    if value is None:
+        return "null"
     return f"{value!r}" if isinstance(value, str | int | float | bool) else f"a {type(value).__name__}"
 
 

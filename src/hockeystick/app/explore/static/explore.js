@@ -59,7 +59,7 @@ function between(stairs, x) {
 const rateOf = (run) => (run.given === "rate" ? run.rate : run.batch_size / run.examples);
 // batches of a pass over the data, the last, short one counted; a rate such as 1/235 is rounded
 const batchesOf = (run) => Math.ceil(run.given === "rate" ? (1 - 2 ** -50) / run.rate : run.examples / run.batch_size);
-const stepsOf = (run) => (run.duration === "steps" ? run.steps : Math.max(1, Math.ceil(run.epochs * batchesOf(run))));
+const stepsOf = (run) => (run.duration === "steps" ? run.steps : Math.ceil(run.epochs * batchesOf(run)));
 
 function questionOf(run, detail) {
   const asked = { sampling: run.sampling, steps: stepsOf(run), delta: run.delta, adjacency: run.adjacency, detail };
@@ -278,10 +278,14 @@ function makeChart(name) {
     stroke: picture.safe === key ? colour(run) : "transparent", width: 2, points: { show: false }, spanGaps: false,
     dash: run === "second" ? [7, 4] : undefined, ...(stepped && { paths: uPlot.paths.stepped({ align: key === "above" ? -1 : 1 }) }),
   });
-  const tick = (value) => (value === null ? null : Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(0).replace("e+", "e") : String(Number(value.toPrecision(6))));
+  const tick = (value) => {
+    if (value === null) return null;
+    const rounded = Number(value.toPrecision(6)), size = Math.abs(rounded);
+    return size >= 1e5 || (size !== 0 && size < 1e-3) ? rounded.toExponential().replace("e+", "e") : String(rounded);
+  };
   const axis = (label, log) => ({
     label, stroke: colour("soft"), grid: { stroke: colour("rule"), width: 1 }, ticks: { stroke: colour("rule") }, labelSize: 20, size: label === picture.y ? 58 : 40, labelFont: "13px system-ui", font: "12px system-ui",
-    values: (_, splits) => splits.map(tick), ...(label === picture.y && { filter: (_, splits) => splits }), ...(log && { splits: (_chart, _axis, low, high) => powers(low, high) }),
+    values: (_, splits) => splits.map(tick), ...(label === picture.y && { filter: (_, splits) => splits }), ...(log && label === picture.x && { filter: (_, splits) => (splits.length > 4 ? splits.map((value) => (/^1e/.test(value.toExponential()) ? value : null)) : splits) }), ...(log && { splits: (_chart, _axis, low, high) => powers(low, high) }),
   });
   charts[name]?.destroy();
   charts[name] = new uPlot({
@@ -319,7 +323,7 @@ function draw(...names) {
     const nothing = found[0]?.later ? "Each value of this curve takes a while: it is drawn once the controls rest." : "One direction alone says nothing of an attack.";
     say(`problem-${name}`, found[0]?.error ?? (found[0] && !picture.of(found[0]) ? nothing : null));
     const coarse = feeds.some((feed) => feed.which === "first" && feed.view === picture.view && feed.coarse);
-    say(`values-${name}`, found[0]?.values && `Proved to lie in the band everywhere, from ${found[0].values} values${coarse ? "; from more once the controls rest" : ""}.`);
+    say(`values-${name}`, found[0]?.values && picture.of(found[0]) && `Proved to lie in the band everywhere, from ${found[0].values} values${coarse ? "; from more once the controls rest" : ""}.`);
     const broken = [found[0]?.verdict && "this run", found[1]?.verdict && "second run"].filter(Boolean);
     say(`stamp-${name}`, broken.length ? `NOT CERTIFIED${runs.second ? `: ${broken.join(" and ")}` : ""}` : "");
     // faded until what is drawn is of the run that the controls show
