@@ -135,6 +135,22 @@ def test_a_hundred_choices_cost_less_than_pure_dp_and_than_the_joined_curve() ->
     assert any("1000 steps of loss" in note for note in many.notes)
 
 
+def test_moments_are_asked_of_several_choices_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one choice the joined curve is the largest: what moments prove is above it."""
+    choice = hs.ExponentialMechanism(0.7)
+    one, two = hs.account(choice), hs.account(choice * 1 + hs.ExponentialMechanism(0.3) * 1)
+    pair = BoundedRangePair(0.7)
+    assert bound(GuaranteeCurve(((pair, 1),)).epsilon(1e-6)).upper > bound(one.epsilon(1e-6)).upper
+
+    def refused(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(GuaranteeCurve, "epsilon", refused)
+    assert bound(one.epsilon(1e-7)).upper <= 0.7
+    with pytest.raises(AssertionError):
+        two.epsilon(1e-7)
+
+
 def test_the_lower_side_is_the_curve_of_the_stated_outcomes() -> None:
     """Two outcomes composed 200 times, by the binomial sum of the stated probabilities."""
     answer = bound(hs.account(hs.ExponentialMechanism(0.5) * 200).delta(12.0))
