@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -295,8 +296,10 @@ def test_an_interrupt_while_workers_are_waited_for_ends_them(monkeypatch: pytest
         raise KeyboardInterrupt
 
     others = set(multiprocessing.active_children())
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as workers have it that come of a fork
     results = done(time.sleep, [0.0, 20.0], Workers(2))
     assert next(results) == (0, None)
+    signal.signal(signal.SIGTERM, before)
     monkeypatch.setattr(ProcessPoolExecutor, "shutdown", interrupted)
     with pytest.raises(KeyboardInterrupt):
         results.close()

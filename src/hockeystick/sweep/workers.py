@@ -93,7 +93,7 @@ def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count
     except BaseException:  # a second Ctrl-C, perhaps, while chunks that have begun are waited for: they are given up
         pool._pending_work_items.clear()  # noqa: SLF001 - else its thread reports that those cancelled cannot fail
         for process in list((pool._processes or {}).values()):  # noqa: SLF001 - in public from Python 3.14 on
-            process.terminate()
+            process.kill()  # a handler of SIGTERM that the caller has set would be theirs, too
         raise
 
 
