@@ -360,3 +360,13 @@ def test_logarithms_of_weights_below_float64_are_told_within_their_errors(monkey
     with mpmath.workdps(40):
         loss = mpmath.log1p(mpmath.mpf(weight.numerator) / weight.denominator * (mpmath.exp(t - 0.5) - 1))
         assert abs(mpmath.mpf(float(looks.loss[0])) - loss) <= mpmath.mpf(float(looks.loss_error[0]))
+
+
+@pytest.mark.parametrize("halvings", [1020, 1070, 1073, 1080])
+@pytest.mark.parametrize("t", [-1.0, 0.3, 1.4, 30.0])
+def test_losses_below_the_normal_range_are_told_within_their_errors(halvings: int, t: float) -> None:
+    weight = Fraction(1, 3 * 2**halvings)
+    looks = GaussianMixturePair(1.0, (1 - weight, weight), (0.0, 1.0), (1.0,), (0.0,)).summand()._look(np.array([t]))
+    with mpmath.workdps(400):
+        loss = mpmath.log1p(mpmath.mpf(weight.numerator) / weight.denominator * (mpmath.exp(mpmath.mpf(t) - 0.5) - 1))
+        assert abs(mpmath.mpf(float(looks.loss[0])) - loss) <= mpmath.mpf(float(looks.loss_error[0]))

@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.numerics.rationals import LOG_RATIO, log_of
-from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
+from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TINY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Window, reversed_nodes
 from hockeystick.transforms.strip import Ends, MixtureStrip, Strip, choose_strip, cross_distance, few_bits, half_widths
 from hockeystick.transforms.summand import Order, Summand
@@ -225,13 +225,13 @@ class MixtureSummand(Summand):
         numerator = terms.sum(axis=0)
         slope = np.abs(gaps.value) * np.where(small, scaled * np.exp(np.minimum(g, 1.0)), np.exp(apart))
         error = (slope * (g_error + gaps.log_error + U * np.abs(apart))).sum(axis=0)
-        error = error + (6.0 + gaps.value.size) * U * size
+        error = error + (6.0 + gaps.value.size) * U * size + 4.0 * gaps.value.size * SUBNORMAL
         exponent = np.where(small, 0.0, peak) - peak_q
         doubt = total_q_error + 2.0 * ELEMENTARY + U * np.abs(exponent)
         with np.errstate(over="ignore", invalid="ignore"):  # beside a tiny Q: no ratio that is used
             scale = np.exp(np.minimum(exponent, _FAR)) / total_q
             ratio = numerator * scale
-            ratio_error = 1.01 * (error * scale + np.abs(ratio) * doubt)
+            ratio_error = 1.01 * (error * scale + np.abs(ratio) * doubt) + SUBNORMAL
         return np.where(exponent < _FAR, ratio, np.inf), ratio_error
 
     def _assembled(self, t: Array, step: Array, strip: Strip, cells: Cells | None, count: float) -> LossRule:
