@@ -178,6 +178,11 @@ def test_half_the_noise_is_found_out() -> None:
     assert honest.p_value > 0.05
 
 
+def test_all_canaries_are_counted_that_chose_no_threshold() -> None:
+    seen = audit.scores([1.0, 2.0, 3.0], np.arange(101.0))
+    assert {(attack.positives, attack.negatives) for attack in seen.attacks} == {(3, 51)}
+
+
 def test_half_the_noise_is_found_out_in_one_run() -> None:
     rng = np.random.default_rng(8)
     members, nonmembers = rng.normal(1.0, 1.0, 5000), rng.normal(-1.0, 1.0, 5000)

@@ -178,12 +178,12 @@ def scores(
     members, nonmembers : array_like
         Scores of canaries that were in, and that were not.
     threshold : float, optional
-        "In" is said from this score on; fixed in advance. By default half of the canaries choose ten thresholds, spread
-        over the false-positive rates, and the other half is counted.
+        "In" is said from this score on; fixed in advance. By default half of the nonmembers choose ten thresholds,
+        spread over the false-positive rates, and all other canaries are counted.
     confidence : float
         In (0, 1).
     seed : int
-        Of the choice of halves.
+        Of the choice of the half.
 
     Examples
     --------
@@ -197,14 +197,13 @@ def scores(
     if threshold is not None:
         return ManyRuns((_at(inside, outside, check_finite("threshold", threshold)),), confidence)
     rng = np.random.default_rng(check_count("seed", seed, minimum=0))
-    if min(inside.size, outside.size) < 2:
-        raise ValueError("at least two scores of each kind are needed, half of them for a threshold: give more")
-    inside, outside = rng.permutation(inside), rng.permutation(outside)
-    chosen = np.sort(outside[: outside.size // 2])
+    if outside.size < 2:
+        raise ValueError("at least two scores of nonmembers are needed, half of them for thresholds: give more")
+    chosen, counted = np.split(rng.permutation(outside), [outside.size // 2])
+    chosen.sort()
     ranks = np.geomspace(1.0, chosen.size, _THRESHOLDS) - 1.0
     thresholds = np.unique(chosen[::-1][np.round(ranks).astype(int)])
-    rest = inside[inside.size // 2 :], outside[outside.size // 2 :]
-    return ManyRuns(tuple(_at(*rest, float(threshold)) for threshold in thresholds), confidence)
+    return ManyRuns(tuple(_at(inside, counted, float(threshold)) for threshold in thresholds), confidence)
 
 
 def _at(inside: Scores, outside: Scores, threshold: float) -> Counted:
