@@ -16,7 +16,7 @@ import hockeystick as hs
 from hockeystick.accountants import certified
 from hockeystick.bound import Bound
 from hockeystick.curve import PrivacyCurve
-from hockeystick.engines import choose, closed_form
+from hockeystick.engines import choose, closed_form, many_forms
 from hockeystick.engines.contour import root_bracket, standing, through
 from hockeystick.engines.contour.answers import Answers
 from hockeystick.engines.contour.line import ContourLine
@@ -163,6 +163,37 @@ def test_many_runs_answer_as_each_does_alone(adjacency: str) -> None:
         assert (answer.lower, answer.upper) == (found.lower[index], found.upper[index]), runs[owners[index]]
         answer = alone.delta(float(answer.upper))
         assert (answer.lower, answer.upper) == (back.lower[index], back.upper[index]), runs[owners[index]]
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "substitute"])
+def test_many_gaussian_runs_answer_as_each_does_alone_in_few_evaluations(
+    adjacency: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the bit, whatever the noise and the counts, and ends of the range among them."""
+    rng = np.random.default_rng(31)
+    runs = [
+        hs.Gaussian(float(10.0 ** rng.uniform(-1.5, 3.0))) * int(10.0 ** rng.uniform(0.0, 5.0)) + hs.Gaussian(7.0) * k
+        for k in range(1, 11)
+    ]
+    runs += [hs.Gaussian(3.0), hs.GaussianDP(0.25) * 9, hs.Laplace(2.0), *runs[:2]]
+    epsilons, deltas = rng.uniform(0.0, 9.0, len(runs)), 10.0 ** -rng.uniform(0.5, 40.0, len(runs))
+    epsilons[:4], deltas[:4] = [0.0, np.inf, 700.0, 1e-9], [0.0, 1.0, 1e-300, 0.7]
+    alone = [hs.account(run, adjacency) for run in runs]
+    sizes: list[int] = []
+    for name in ("one_step_deltas", "least_one_step_deltas"):
+        of = getattr(many_forms, name)
+
+        def counting(below: Any, at: np.ndarray, of: Callable[..., Any] = of, **above: Any) -> Any:
+            sizes.append(at.size)
+            return of(below, at, **above)
+
+        monkeypatch.setattr(many_forms, name, counting)
+    for quantity, values in (("epsilon", deltas), ("delta", epsilons)):
+        sizes.clear()
+        found = asked_together([hs.account(run, adjacency) for run in runs], np.arange(len(runs)), values, quantity)
+        assert 0 < len(sizes) <= 2 * len(runs)  # six and more each, alone
+        for index, curve in enumerate(alone):
+            assert same(found, index, getattr(curve, quantity)(float(values[index]))), runs[index]
 
 
 def sampled_run(rng: np.random.Generator) -> hs.Composition:

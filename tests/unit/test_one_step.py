@@ -20,6 +20,7 @@ from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import CellMasses
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
+from hockeystick.laws.gaussian import GaussianTails
 from hockeystick.laws.one_step import _tails, one_step_delta, one_step_deltas
 
 
@@ -224,7 +225,7 @@ def test_crossings_are_proved_where_brackets_of_delta_are_wide_and_uneven(
 ) -> None:
     deltas = np.geomspace(1e-5, 1e-2, 20)
     sides = OutcomeSides.of_step(pair) or PairSides(pair, pair, "closed form")
-    form, guesses = ClosedForm(sides), np.array([sides.guess(delta) for delta in deltas])
+    form, guesses = ClosedForm(sides), sides.guesses(np.array(deltas))
     true, plain = form._crossings(deltas, guesses)[0], sides.sides
 
     def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +246,7 @@ def test_crossings_are_proved_where_brackets_of_delta_are_wide_and_uneven(
 def test_epsilon_is_0_only_where_that_is_proved(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     sides = PairSides(pair, pair, "closed form")
     form = ClosedForm(sides)
-    low, high = float(sides.least(np.zeros(1))[0]), one_step_delta(pair, 0.0)[1]
+    low, high = float(sides.least_at(np.zeros((1, 1)), np.zeros(1, dtype=np.intp))[0, 0]), one_step_delta(pair, 0.0)[1]
     assert form.epsilon(high).sides == (0.0, 0.0)
 
     def doubtful(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -259,14 +260,14 @@ def test_epsilon_is_0_only_where_that_is_proved(pair: Pair, monkeypatch: pytest.
 
 def test_an_epsilon_below_which_no_cut_is_told_to_be_has_a_delta_of_at_most_1(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others beside it are answered as ever."""
-    places = GaussianPair._places
+    places = GaussianTails._places
 
-    def doubtful(self: GaussianPair, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def doubtful(self: GaussianTails, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y, slack = places(self, losses)
         return y, np.where(losses > 2.0, slack, 0.8 * (1.0 - losses))
 
     alone = one_step_delta(GaussianPair(1.0), 3.0)
-    monkeypatch.setattr(GaussianPair, "_places", doubtful)
+    monkeypatch.setattr(GaussianTails, "_places", doubtful)
     lower, upper = one_step_deltas(GaussianPair(1.0), np.array([1.0, 3.0]))
     assert (lower[1], upper[1]) == alone
     assert upper[0] == 1.0

@@ -11,6 +11,7 @@ Guarantee: lower and upper are certified. Cost: one or two evaluations of the ta
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import final
 
@@ -30,9 +31,11 @@ from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
 from hockeystick.laws.one_step import least_one_step_deltas, one_step_deltas
-from hockeystick.numerics.columns import Flags
+from hockeystick.numerics.columns import Flags, Places
 from hockeystick.numerics.one_sided_root import crossings_of
 from hockeystick.numerics.rounding import TINY, U
+
+METHOD = "closed form of Gaussians"
 
 _OFF = 1e-3  # of the reach, by which interpolation on fans is off
 _TANGENTS = 60  # at most: a few do
@@ -70,38 +73,28 @@ def as_one_gaussian(parts: Sequence[tuple[Pair, int]]) -> tuple[GaussianPair, Ga
     return GaussianPair(1.0, least), GaussianPair(1.0, most)
 
 
-@final
-class PairSides:
-    """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
+class SmoothSides(ABC):
+    """The sides of losses with a density, and the beginnings of a search by interpolation on fans of lower ones."""
 
-    def __init__(self, below: Pair, above: Pair, method: str) -> None:
-        self._below, self._above, self.method = below, above, method
-        is_dear, self._is_smooth = above.curve is not None, not above.is_discrete
-        self.step, self.error = (1e-8, "points") if is_dear else (1e-12, "rounding")
-        self.is_joint = not is_dear and above.tails(_ZERO) is not None
-        self.tells = self.is_joint or (self._is_smooth and not is_dear)
+    method: str
+    step, error, tells, is_joint = 1e-12, "rounding", True, True
 
+    @abstractmethod
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Both at increasing epsilons, or at any where that is joint."""
-        return one_step_deltas(self._below, epsilons, above=self._above)
 
-    def least(self, epsilons: Array) -> Array:
-        """The lower ones, where no curve is given of the pair."""
-        return least_one_step_deltas(self._below, epsilons)
+    @abstractmethod
+    def least_at(self, points: Array, rows: Places) -> Array:
+        """The lower ones at points of some of the questions, shape (n, P), where no curve is given of the pair."""
 
-    def guess(self, delta: float) -> float:
-        """Where the largest loss with so much mass above it is, or what a given curve says."""
-        if self._above.curve is not None:
-            return max(self._above.curve.guess(delta), 0.0)
-        log_delta = math.log(max(delta, 1e-320))
-        return max(self._above.loss_range(log_delta, log_delta)[1], 0.0)
+    @abstractmethod
+    def guesses(self, deltas: Array) -> Array:
+        """Where the largest losses with so much mass above them are, or what a given curve says."""
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
-        """By interpolation on fans of the lower sides; between kinks by tangents."""
-        if not self._is_smooth:
-            return self._by_tangents(deltas, guesses)
+        """About where each delta is crossed."""
         points = guesses[:, None] * _FAN
-        near = self.least(points.ravel()).reshape(points.shape)
+        near = self.least_at(points, np.arange(deltas.size))
         place = np.argmax(near < deltas[:, None], axis=1)
         told = (deltas >= 1e-300) & (near[:, -1] < deltas) & (deltas < near[:, 0])
         steep = near[np.arange(deltas.size), place] == 0.0
@@ -110,7 +103,7 @@ class PairSides:
         reach, at_zero = guesses[rows], near[:, 0] <= deltas
         if ends.size:  # next to a largest loss, the guess: delta is about a power of the distance from it
             away = (guesses[ends] - points[ends, place[ends] - 1])[:, None] * _NEAR_END
-            near = self.least((guesses[ends, None] - away).ravel()).reshape(away.shape)
+            near = self.least_at(guesses[ends, None] - away, ends)
             reached = near[:, -1] < deltas[ends]
             ends, away, near = ends[reached], away[reached], near[reached]
             turned, fall = _interpolated(-np.log(away), near, deltas[ends])
@@ -119,15 +112,48 @@ class PairSides:
             slope, reach = np.append(slope, fall / distance), np.append(reach, distance)
         return Beginnings(at_zero, rows, start, _OFF * reach, slope, reach)
 
+
+@final
+class PairSides(SmoothSides):
+    """The sides of the tails of one pair, or of two next to each other that bracket the curve."""
+
+    def __init__(self, below: Pair, above: Pair, method: str) -> None:
+        self._below, self._above, self.method = below, above, method
+        is_dear, self._is_smooth = above.curve is not None, not above.is_discrete
+        if is_dear:
+            self.step, self.error = 1e-8, "points"
+        self.is_joint = not is_dear and above.tails(_ZERO) is not None
+        self.tells = self.is_joint or (self._is_smooth and not is_dear)
+
+    def sides(self, epsilons: Array) -> tuple[Array, Array]:
+        return one_step_deltas(self._below, epsilons, above=self._above)
+
+    def least_at(self, points: Array, rows: Places) -> Array:
+        return self._least(points.ravel()).reshape(points.shape)
+
+    def guesses(self, deltas: Array) -> Array:
+        return np.array([self._guess(delta) for delta in deltas.tolist()])
+
+    def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
+        return super().beginnings(deltas, guesses) if self._is_smooth else self._by_tangents(deltas, guesses)
+
+    def _least(self, epsilons: Array) -> Array:
+        return least_one_step_deltas(self._below, epsilons)
+
+    def _guess(self, delta: float) -> float:
+        if self._above.curve is not None:
+            return max(self._above.curve.guess(delta), 0.0)
+        return guess_at(self._above, delta)
+
     def _by_tangents(self, deltas: Array, guesses: Array) -> Beginnings:
         """Where tangents lead from before the crossings, and how steeply the logarithms fall there.
 
         delta is convex in ``e^epsilon``: no tangent leads beyond. Between kinks of discrete losses it is straight.
         """
-        at_zero = self.least(_ZERO) <= deltas
+        at_zero = self._least(_ZERO) <= deltas
         rows = np.flatnonzero((deltas >= 1e-300) & ~at_zero)
         points, deltas = guesses[rows, None] * _COARSE_FAN, deltas[rows]
-        near = self.least(points.ravel()).reshape(points.shape)
+        near = self.least_at(points, rows)
         start = np.where(near >= deltas[:, None], points, 0.0).max(axis=1)
         finite, left = deltas - self._above.mass_at_infinity, np.arange(deltas.size)
         log_q = np.zeros(deltas.size)
@@ -143,14 +169,19 @@ class PairSides:
         return Beginnings(at_zero, rows, start, np.zeros(rows.size), np.exp(start + log_q) / deltas, guesses[rows])
 
 
-Sides = PairSides | LaplaceSum | OutcomeSides
+def guess_at(pair: Pair, delta: float) -> float:
+    """Where the largest loss with so much mass above it is."""
+    log_delta = math.log(max(delta, 1e-320))
+    return max(pair.loss_range(log_delta, log_delta)[1], 0.0)
+
+
+Sides = SmoothSides | LaplaceSum | OutcomeSides
 """Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
 where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
 (`step`), whether beginnings are told (`tells`), and whether epsilons asked together are answered as each is alone, to
 the bit (`is_joint`)."""
 
 
-@final
 class ClosedForm:
     """A curve whose delta has a closed form: of one step, of Gaussians, of Laplace noise, or of few outcomes."""
 
@@ -178,7 +209,7 @@ class ClosedForm:
 
     def epsilons(self, deltas: Array) -> tuple[Array, Array]:
         """Both sides of epsilon at several deltas, as each has alone; infinite ones where it is to be asked alone."""
-        guesses = np.array([self._of.guess(delta) for delta in deltas.tolist()])
+        guesses = self._of.guesses(deltas)
         lower, upper = self._crossings(deltas, guesses)
         return lower, np.where(self._is_narrow(lower, upper, deltas, guesses), upper, np.inf)
 
@@ -188,11 +219,12 @@ class ClosedForm:
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
-        guess, asked = self._of.guess(delta), np.array([delta])
-        lower, upper, narrow = 0.0, math.inf, False
+        asked = np.array([delta])
+        guesses = self._of.guesses(asked)
+        guess, lower, upper, narrow = float(guesses[0]), 0.0, math.inf, False
         if guess > 0.0 and self._of.tells:
-            sides = self._crossings(asked, np.array([guess]))
-            narrow = bool(self._is_narrow(*sides, asked, np.array([guess]))[0])
+            sides = self._crossings(asked, guesses)
+            narrow = bool(self._is_narrow(*sides, asked, guesses)[0])
             lower, upper = (float(side[0]) for side in sides)
         if not narrow:
             lower, upper = self._searched(delta, guess, self._of.step * max(1.0, guess))
@@ -204,7 +236,7 @@ class ClosedForm:
         rows = np.flatnonzero(~narrow & np.isfinite(upper) & (lower < upper))
         if rows.size:
             ends = np.stack((lower[rows], upper[rows]), axis=1)
-            (low, below), (above, high) = (side.T for side in self._at(ends))
+            (low, below), (above, high) = (side.T for side in self._at(ends, rows))
             off = np.maximum(low - deltas[rows], deltas[rows] - high)
             narrow[rows] = off <= _DOUBTS * np.minimum(above - low, high - below)
         return narrow
@@ -214,12 +246,13 @@ class ClosedForm:
         lower, upper = np.zeros(deltas.size), np.full(deltas.size, np.inf)
         near = self._of.beginnings(deltas, guesses)
         if near.at_zero.any():
-            upper[self._of.sides(_ZERO)[1] <= deltas] = 0.0
+            every = np.arange(deltas.size)
+            upper[self._at(np.zeros((deltas.size, 1)), every)[1][:, 0] <= deltas] = 0.0
         rows = near.rows
         if rows.size:
             even = np.zeros(rows.size)
             found = root_brackets(
-                lambda which, at: self._log_ratios(at, deltas[rows[which], None]),
+                lambda which, at: self._log_ratios(at, rows[which], deltas[rows[which], None]),
                 Targets(even, even),
                 start=near.start,
                 spread=near.spread,
@@ -235,20 +268,20 @@ class ClosedForm:
             about, deltas = about[left, None], deltas[left, None]
             sizes = about, np.maximum(about, 1.0)
             ends = np.maximum(np.hstack([about + U * size * _ROUNDINGS for size in sizes]), 0.0)
-            low, high = self._at(ends)
+            low, high = self._at(ends, left)
             lower[left] = np.where(low >= deltas, ends, 0.0).max(axis=1)
             upper[left] = np.where(high <= deltas, ends, np.inf).min(axis=1)
         return lower, upper
 
-    def _at(self, points: Array) -> tuple[Array, Array]:
-        """Both sides at points of any shape."""
+    def _at(self, points: Array, rows: Places) -> tuple[Array, Array]:
+        """Both sides at points of some of the questions, shape (n, P)."""
         epsilons, place = np.unique(points, return_inverse=True)
         lower, upper = (side[place].reshape(points.shape) for side in self._of.sides(epsilons))
         return lower, upper
 
-    def _log_ratios(self, points: Array, deltas: Array) -> LogBracket:
+    def _log_ratios(self, points: Array, rows: Places, deltas: Array) -> LogBracket:
         """``ln(side / delta)`` at points of each question, shape (n, P), rounded, but on the right side of 0."""
-        lower, upper = self._at(points)
+        lower, upper = self._at(points, rows)
         log_lower, log_upper = np.log(np.maximum(lower, TINY) / deltas), np.log(np.maximum(upper, TINY) / deltas)
         log_lower = np.where(lower >= deltas, np.maximum(log_lower, 0.0), np.minimum(log_lower, -TINY))
         log_upper = np.where(upper <= deltas, np.minimum(log_upper, 0.0), np.maximum(log_upper, TINY))
@@ -264,6 +297,15 @@ class ClosedForm:
         """Both at one epsilon."""
         lower, upper = self._of.sides(np.array([epsilon]))
         return float(lower[0]), float(upper[0])
+
+
+@final
+class GaussianForm(ClosedForm):
+    """The closed form of a composition of Gaussian pairs alone, between two pairs of unit noise."""
+
+    def __init__(self, below: GaussianPair, above: GaussianPair) -> None:
+        super().__init__(PairSides(below, above, METHOD))
+        self.pairs = below, above
 
 
 def _interpolated(points: Array, near: Array, deltas: Array) -> tuple[Array, Array]:
@@ -285,7 +327,7 @@ def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
         return ClosedForm(PairSides(pair, pair, pair.method) if listed is None else listed)
     gaussians = as_one_gaussian(parts)
     if gaussians is not None:
-        return ClosedForm(PairSides(*gaussians, "closed form of Gaussians"))
+        return GaussianForm(*gaussians)
     laplace = LaplaceSum.of(parts)
     return None if laplace is None else ClosedForm(laplace)
 

@@ -93,9 +93,9 @@ class LaplaceSum:
             return None
         return cls(tuple(sorted(noise.items())), outcomes_of_all(tuple(rest)), composed_infinity(parts))
 
-    def guess(self, delta: float) -> float:
+    def guesses(self, deltas: Array) -> Array:
         """The largest finite loss, or 0: from there on down epsilon is looked for."""
-        return max(up(float(self._noise.largest)) + float(self._shifts[1].max()), 0.0)
+        return np.full(deltas.size, max(up(float(self._noise.largest)) + float(self._shifts[1].max()), 0.0))
 
     def beginnings(self, deltas: Array, guesses: Array) -> Beginnings:
         """By secants between the logarithms of delta's odds and of the distance from the largest loss, the guess."""

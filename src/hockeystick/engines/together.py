@@ -30,6 +30,7 @@ from hockeystick.engines.contour.stays_below import (
     stay_below_beside,
 )
 from hockeystick.engines.ends import BoundedCurve, Ends, Engine
+from hockeystick.engines.many_forms import forms_together
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
@@ -76,9 +77,8 @@ def answers_together(curves: Sequence[BoundedCurve], owners: Places, values: Arr
         sides = rare_deltas(few, place, asked) if is_delta else rare_epsilons(few, place, _targets(few, place, asked))
         _answered(answers, rows, sides, RARE_METHOD)
     rows, place, forms = _served(curves, owners, plain, joint_form)
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], range(1, len(forms)))
-    for form, its in zip(forms, np.split(rows[order], starts), strict=False):  # of no form, one of no rows
+    for form, asks in forms_together([forms[one] for one in place.tolist()]):
+        its = rows[asks]
         _answered(answers, its, (form.deltas if is_delta else form.epsilons)(values[its]), form.method)
         answers.errors[0, its] = answers.upper[its] - answers.lower[its]
     rows = np.flatnonzero(answers.known & (answers.lower <= answers.upper))
@@ -112,7 +112,7 @@ def below_together(
     """
     found = np.zeros(epsilon.size, dtype=np.bool_)
     asked: dict[int, StandingLines] = {}
-    formed: dict[ClosedForm, list[int]] = {}
+    formed: dict[int, ClosedForm] = {}
     for row, (curve, *point) in enumerate(zip(curves, epsilon.tolist(), delta.tolist(), strict=True)):
         known = curve.ends_below(*point)
         own = standing_lines(curve.engine) if known is None else None
@@ -120,10 +120,11 @@ def below_together(
         if own is not None:
             asked[row] = own
         elif form is not None:
-            formed.setdefault(form, []).append(row)
+            formed[row] = form
         else:
             found[row] = curve.engine.is_below(*point) if known is None else known
-    for form, its in formed.items():
+    for form, asks in forms_together(list(formed.values())):
+        its = np.array(list(formed))[asks]
         found[its] = form.deltas(epsilon[its])[1] <= delta[its]
     beside = {row: _asked_lines(others[row].engine, float(delta[row]), quantity) for row in asked}
     turned = [row for row, lines in beside.items() if lines is not None and curves[row].is_reverse_of(others[row])]

@@ -67,28 +67,10 @@ class GaussianPair(Pair):
         return GaussianTail(up(self.shift, 2.0 * U), 0.0, attained=True, gaussian=True)
 
     def cells(self, losses: Array) -> CellMasses:
-        y, slack = self._places(losses)
-        return self._masses(np.append(-math.inf, y), np.append(y, math.inf), slack)
+        return GaussianTails(np.array([self.shift])).cells(losses)
 
     def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
-        y, slack = self._places(cuts)
-        end = np.full(y.size, math.inf if upper else -math.inf)
-        return self._masses(y, end, slack) if upper else self._masses(end, y, slack)
-
-    def _places(self, losses: Array) -> tuple[Array, Array]:
-        """Where the losses are taken, and how far the losses there may lie from those asked for."""
-        m = self.shift
-        with np.errstate(over="ignore"):  # to an infinity, next to which the farthest float cuts as well
-            y = np.clip((losses + 0.5 * m * m) / m, -_FARTHEST, _FARTHEST)
-        slope, offset = m * y, 0.5 * m * m
-        return y, np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
-
-    def _masses(self, left: Array, right: Array, slack: Array) -> CellMasses:
-        centres = np.array([[self.shift], [0.0]])
-        both = normal_masses(left, right, centres, U * centres)
-        log_p, log_q = both.log_mass
-        error_p, error_q = both.error
-        return CellMasses(log_p, log_q, error_p, error_q, slack)
+        return GaussianTails(np.array([self.shift])).tails(cuts, upper=upper)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         m = self.shift
@@ -120,6 +102,50 @@ class GaussianPair(Pair):
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         m = self.shift
         return m * rng.standard_normal(size) + (0.5 * m * m if measure == "P" else -0.5 * m * m)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GaussianTails:
+    """What lies above cuts under Gaussian pairs, each cut under a pair of its own, or all under one.
+
+    Attributes
+    ----------
+    shift : ndarray, shape (n,) or (1,)
+        m of each cut's pair, rounded once.
+    """
+
+    shift: Array
+
+    curve = None
+    mass_at_infinity = 0.0
+    loss_bounds = (-math.inf, math.inf)
+
+    def cells(self, losses: Array) -> CellMasses:
+        """The masses between losses, of one pair."""
+        y, slack = self._places(losses)
+        return self._masses(np.append(-math.inf, y), np.append(y, math.inf), slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
+        """The masses above each cut, or below it."""
+        y, slack = self._places(cuts)
+        end = np.full(y.size, math.inf if upper else -math.inf)
+        return self._masses(y, end, slack) if upper else self._masses(end, y, slack)
+
+    def _places(self, losses: Array) -> tuple[Array, Array]:
+        """Where the losses are taken, and how far the losses there may lie from those asked for."""
+        m = self.shift
+        with np.errstate(over="ignore"):  # to an infinity, next to which the farthest float cuts as well
+            y = np.clip((losses + 0.5 * m * m) / m, -_FARTHEST, _FARTHEST)
+        slope, offset = m * y, 0.5 * m * m
+        return y, np.abs((slope - offset) - losses) + 4.0 * U * (np.abs(slope) + offset)
+
+    def _masses(self, left: Array, right: Array, slack: Array) -> CellMasses:
+        centres = np.stack((self.shift, np.zeros_like(self.shift)))
+        both = normal_masses(left, right, centres, U * centres)
+        log_p, log_q = both.log_mass
+        error_p, error_q = both.error
+        return CellMasses(log_p, log_q, error_p, error_q, slack)
 
 
 def shown_by_gaussian(mu: float) -> tuple[Pair, ...]:

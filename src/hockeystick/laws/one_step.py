@@ -15,16 +15,39 @@ Guarantee: both sides certified. Cost: one or two evaluations of the tails.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
-from hockeystick.laws.base import CellMasses, Pair, least_infinite
+from hockeystick.laws.base import CellMasses, CertifiedCurve, Pair, least_infinite
 from hockeystick.numerics.columns import Array, Flags
 from hockeystick.numerics.rounding import ELEMENTARY, U, downs, exp_up, exps_down, exps_up, ups
 
 _TRIALS = 50  # each at least doubles the way back
 _UNKNOWN = 600.0  # nats that a mass is off by: beyond, nothing is known of it
 _BACK = 48.0  # roundings of epsilon: the slack of a sampled cut is mostly at most 36
+
+
+class Tailed(Protocol):
+    """What one step is read off: a pair, or several, each at cuts of its own (see `Pair`)."""
+
+    @property
+    def curve(self) -> CertifiedCurve | None:
+        """The curve, where it is known by bounds on it."""
+
+    @property
+    def mass_at_infinity(self) -> float:
+        """P(L = +inf), rounded up."""
+
+    @property
+    def loss_bounds(self) -> tuple[float, float]:
+        """The smallest and the largest finite loss."""
+
+    def cells(self, losses: Array) -> CellMasses:
+        """The masses between losses."""
+
+    def tails(self, cuts: Array) -> CellMasses | None:
+        """The masses above cuts; None where cells give them."""
 
 
 def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
@@ -48,7 +71,7 @@ def one_step_delta(pair: Pair, epsilon: float) -> tuple[float, float]:
     return float(below[0]), float(above[0])
 
 
-def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) -> tuple[Array, Array]:
+def one_step_deltas(pair: Tailed, epsilon: Array, *, above: Tailed | None = None) -> tuple[Array, Array]:
     """Certified sides of delta at several epsilons, shape (E,), increasing.
 
     Of pairs that tell no tails what lies above a cut is then a sum of cells, and the bracket a few roundings wider than
@@ -67,7 +90,7 @@ def one_step_deltas(pair: Pair, epsilon: Array, *, above: Pair | None = None) ->
     return lower, np.where(reached, np.minimum(upper, 1.0), 1.0)
 
 
-def least_one_step_deltas(pair: Pair, epsilon: Array, cells: CellMasses | None = None) -> Array:
+def least_one_step_deltas(pair: Tailed, epsilon: Array, cells: CellMasses | None = None) -> Array:
     """Certified lower bounds on delta at several epsilons, increasing, of a pair that no curve is given of.
 
     From what lies above cuts next to each epsilon, where that is at hand.
@@ -78,7 +101,7 @@ def least_one_step_deltas(pair: Pair, epsilon: Array, cells: CellMasses | None =
     return np.minimum(np.maximum(lower, 0.0), 1.0)
 
 
-def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
+def _reached(pair: Tailed, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
     """What lies above cuts, and the cuts: each goes down until its own slack keeps it below epsilon, and which do."""
     back = _BACK * U * np.abs(epsilon)
     for _ in range(_TRIALS):
@@ -91,7 +114,7 @@ def _reached(pair: Pair, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
     return cells, cuts, far
 
 
-def _above(pair: Pair, cuts: Array) -> tuple[CellMasses, Array]:
+def _above(pair: Tailed, cuts: Array) -> tuple[CellMasses, Array]:
     """The masses above each cut, and the cuts, from the masses between cuts where the pair tells no tails."""
     alone = pair.tails(cuts)
     if alone is not None:

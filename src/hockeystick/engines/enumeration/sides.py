@@ -62,9 +62,9 @@ class OutcomeSides:
         except PrecisionError:  # of masses that float64 does not tell
             return None
 
-    def guess(self, delta: float) -> float:
+    def guesses(self, deltas: Array) -> Array:
         """The largest finite loss, or 0."""
-        return max(self._largest, 0.0)
+        return np.full(deltas.size, max(self._largest, 0.0))
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
         """Certified sides of delta."""
