@@ -40,7 +40,7 @@ METHOD = "closed form of Gaussians"
 _OFF = 1e-3  # of the reach, by which interpolation on fans is off
 _TANGENTS = 60  # at most: a few do
 _DOUBTS = 4.0  # times the width of delta, that the end of a bracket of epsilon may be off
-_ZERO = np.zeros(1)
+_ZERO, _NOWHERE = np.zeros(1), np.zeros(0)
 _ROUNDINGS = np.array([-2048.0, -512.0, -128.0, -32.0, -8.0, 0.0, 8.0, 32.0, 128.0, 512.0, 2048.0])  # about a loss
 _NEAR_END = np.geomspace(1.0, 1e-14, 15)  # of the distance from a largest loss
 _FAN = np.linspace(0.0, 1.05, 15)  # of the guess, which is next to or above the crossing
@@ -122,7 +122,7 @@ class PairSides(SmoothSides):
         is_dear, self._is_smooth = above.curve is not None, not above.is_discrete
         if is_dear:
             self.step, self.error = 1e-8, "points"
-        self.is_joint = not is_dear and above.tails(_ZERO) is not None
+        self.is_joint = not is_dear and above.tails(_NOWHERE) is not None
         self.tells = self.is_joint or (self._is_smooth and not is_dear)
 
     def sides(self, epsilons: Array) -> tuple[Array, Array]:
