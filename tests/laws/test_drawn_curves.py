@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick import plots
+from hockeystick.app.canvas import risen
 from hockeystick.app.report.figures import privacy_chart, tradeoff_chart
+from hockeystick.bound import Bound
 from hockeystick.readouts.envelope import Value
 from hockeystick.readouts.outline import Samples, crossed, crossings, sampled
 from tests.random_runs import random_run
@@ -207,6 +209,12 @@ def test_counts_between_those_drawn_lie_below_the_line() -> None:
         drawn = line[line[:, 0] >= count][0, 1]  # stairs: the value of the next count
         assert np.interp(count + 1e-9, line[:, 0], line[:, 1]) >= epsilon
         assert drawn >= epsilon
+
+
+def test_stairs_of_wide_brackets_never_fall() -> None:
+    """Each side is proved by itself: what never falls is at least those before, and at most those behind."""
+    lower, upper = risen(Bound(np.array([1.0, 0.5, 2.0]), np.array([4.0, 5.0, 3.0]), "wide"))
+    assert (lower.tolist(), upper.tolist()) == ([1.0, 1.0, 2.0], [3.0, 3.0, 3.0])
 
 
 def test_relations_of_one_direction_are_drawn_without_the_other() -> None:

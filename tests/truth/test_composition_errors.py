@@ -283,5 +283,16 @@ def test_masses_of_which_rounding_leaves_nothing_prove_nothing(side: Side) -> No
     """Of a tilt of 1e18 the losses are the same, and their sum is lost beside its logarithm: powers of 2 overflow."""
     pld = LatticePLD(side, 1e-18, np.array([0, 1]), 1.0, np.log(np.array([0.5, 0.5])), 0.0, 0.0)
     found = TiltedComposition([(pld, 2000)], TiltedWindow(1e18, 2000.0, 2000.0, 1e17, 1e19))
+    running = RunningComposition(side, Frame(found.window, 1e-18, length=512, kept=257))
+    running.add(running.register(TiltedStep(pld, found.window).full(512)), 2000)
     for epsilon in (1999.5, 2000.0):
-        assert found.delta(epsilon) == (1.0 if side == "upper" else 0.0)
+        assert found.delta(epsilon) == running.curve().delta(epsilon) == (1.0 if side == "upper" else 0.0)
+
+
+@pytest.mark.parametrize(("theta", "offset"), [(1e-3, 0.0), (1.0, 1e6)])
+def test_tilted_masses_sum_to_at_most_one(theta: float, offset: float) -> None:
+    """Of more, the transform of a step at frequency 0 would be above one, and its powers would grow."""
+    for seed in range(30):
+        pld = replace(law("upper", seed=seed), offset=offset)
+        masses = TiltedStep(pld, TiltedWindow(theta, 0.0, 1.0, theta, theta)).masses
+        assert 1.0 - 1e-9 < math.fsum(masses) <= 1.0

@@ -154,6 +154,12 @@ def test_the_mass_at_infinity_is_the_mean_of_that_of_the_parts() -> None:
     assert 0 <= Fraction(pair.mass_at_infinity) / true - 1 <= 32 * Fraction(1, 2**53)
 
 
+def test_deltas_next_to_1_are_answered_where_neither_label_is_rare() -> None:
+    step = hs.RandomizedResponse(0.7, 3).poisson(0.25, largest_batch=1, population=3)
+    for direction in ("remove", "add"):
+        assert hs.account(step, direction).epsilon(1.0 - 1e-16).sides == (0.0, 0.0)
+
+
 def test_samples_have_the_masses_of_the_cells() -> None:
     """20,000 draws of each measure: a false alarm, six standard deviations in any of 12 cells, has probability 3e-8."""
     pair = hs.Gaussian(1.0).poisson(0.25, largest_batch=2, population=8).pair("remove")

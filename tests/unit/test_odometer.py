@@ -179,6 +179,14 @@ def test_a_bound_that_is_not_attained_has_a_trivial_lower_side() -> None:
     assert odometer.epsilon().lower == 0.0
 
 
+def test_steps_of_which_more_is_proved_together_than_of_each_are_accounted_together() -> None:
+    odometer, run = hs.Odometer(1e-5), hs.ExponentialMechanism(1.9) * 50
+    odometer.step(run)
+    whole = hs.account(run).epsilon(1e-5)
+    assert odometer.epsilon().sides == odometer.audit().sides == whole.sides
+    assert 0.0 < whole.lower < whole.upper < 48.1
+
+
 def test_nothing_is_recorded_of_a_step_without_a_pair() -> None:
     odometer = hs.Odometer(1e-5, "substitute")
     with pytest.raises(hs.UnknownPairError):

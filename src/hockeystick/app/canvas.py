@@ -87,7 +87,7 @@ def dashed(axes: Axes, x: Array, y: Array, index: int, name: str, marker: str | 
 
 def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str) -> None:
     """What never falls, known at a few points: between two of them at most the later and at least the earlier."""
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
+    lower, upper = risen(answer)
     marker = _MARKERS[index % len(_MARKERS)] if x.size <= _TOLD_APART else None
     if isinstance(answer, Estimate):
         dashed(axes, x, upper, index, name, marker)
@@ -96,6 +96,17 @@ def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str
     lines = Lines((twice[1:], np.repeat(lower, 2)[:-1]), (twice[:-1], np.repeat(upper, 2)[1:]))
     draw(axes, lines, lines.above, index, name, shade=0.12)
     axes.plot(x, upper, linestyle="", marker=marker, markersize=4.0, color=_COLOURS[index % len(_COLOURS)])
+
+
+def risen(answer: Bound | Estimate) -> tuple[Array, Array]:
+    """The sides of what never falls, each held to the lower ones before it and to the upper ones behind it.
+
+    Epsilon never falls with steps: fewer of them are a function of more.
+    """
+    lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
+    if isinstance(answer, Estimate):
+        return lower, upper
+    return np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
 
 
 def reach(named: Mapping[str, PrivacyCurve], least: float) -> float:

@@ -110,6 +110,7 @@ class LabelledPair(Pair):
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
         lows, highs = [], []
+        log_below, log_above = min(log_below, -1.0), min(log_above, -1.0)  # so that a label of half the mass counts
         for pair, log_weight in self._parts:
             below, above = log_below - log_weight, log_above - log_weight
             if min(below, above) < -1e-3:  # else so rare a label does not count

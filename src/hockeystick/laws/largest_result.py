@@ -5,7 +5,9 @@ T independent N(0, s^2), to one of which, at random, a (under P) or b (under Q) 
     P(max <= c) = Phi((c - a) / s) Phi(c / s)^{T-1},        Q likewise with b.
 
 The pair is that of *which of many intervals the maximum falls in*: a function of the results, hence by data processing
-below the pair of the datasets, and its composition below theirs. Proof: docs/derivations/shuffling.md.
+below the pair of the datasets, and its composition below theirs. Levels lie where float64 holds what is on either side
+of them, so that no mass is left out; where the shifts are more than 60 s apart for that, s is taken as large as brings
+them so near, as if noise were added to the results. Proof: docs/derivations/shuffling.md.
 
 Masses: with F the distribution function, ``F(c') - F(c) = F(c) (e^S - 1)``, S a sum of ``log1p`` of ratios of normal
 masses, each positive and accurate relative to itself. Cost: four erfcx a level.
@@ -28,9 +30,10 @@ from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
 _LEVELS = 1500
-_REACH = 38.0  # standard deviations: beyond, a float64 holds no mass
+_REACH = 36.0  # standard deviations: not far beyond, a mass is below `_SMALL`
+_APART = 60.0  # the same, of the two laws from each other, at most
+_FARTHEST = 1e6  # a shift, in standard deviations: levels about it are told apart by far
 _SMALL = 1e-280  # far above where a relative error ceases to hold
-_VANISHED = -745.0  # ln of a mass that is left out
 
 
 @final
@@ -61,22 +64,30 @@ class LargestResultPair(AtomicPair):
 
     def __post_init__(self) -> None:
         check_fields(self, sigma=check_positive, batches=check_count, p_shift=check_finite, q_shift=check_finite)
+        if not max(abs(self.p_shift), abs(self.q_shift)) <= _FARTHEST * self._noise:
+            raise ValueError(f"shifts must be at most {_FARTHEST:g} times the noise, got {self!r}")
+
+    @property
+    def _noise(self) -> float:
+        """s, or more."""
+        return max(self.sigma, abs(self.p_shift - self.q_shift) / _APART)
 
     def make_table(self) -> AtomTable:
-        shifts = (self.p_shift / self.sigma, self.q_shift / self.sigma)
+        shifts = (self.p_shift / self._noise, self.q_shift / self._noise)
         # -ln Phi(-y) is about y^2 / 2: below -sqrt(120 / T), but not below -11, the maximum of T is not seen
-        low = min(-math.sqrt(120.0 / self.batches), *shifts) - 1.0
-        levels = np.linspace(low, max(0.0, *shifts) + _REACH, _LEVELS)
+        low = max(min(-math.sqrt(120.0 / self.batches), *shifts) - 1.0, max(shifts) - _REACH)
+        high = max(min(shifts), 0.0 if self.batches > 1 else -math.inf) + _REACH
+        levels = np.linspace(low, high, _LEVELS)
+        logs = np.array(
+            [_log_cdf(levels, shift)[0] + (self.batches - 1) * _log_cdf(levels, 0.0)[0] for shift in shifts]
+        )
+        levels = levels[((logs > math.log(_SMALL)) & (logs < -_SMALL)).all(axis=0)]
         (log_p, error_p), (log_q, error_q) = (self._masses(levels, shift) for shift in shifts)
-        # an interval without mass in float64 under one measure is left out, and its mass under the other counted
-        present = np.isfinite(log_p) & np.isfinite(log_q)
-        left_out = np.exp(np.maximum(log_p, log_q)[~present]).sum() * (1.0 + 1e-9) + 2.0 * _SMALL
-        log_p, log_q = log_p[present], log_q[present]
         loss = log_p - log_q
         order = np.argsort(loss, kind="stable")
         error, one = max(error_p, error_q), np.ones(loss.size)
         slack = 2.0 * error + 2.0 * U * float(np.abs(loss).max(initial=0.0))
-        return AtomTable(loss[order], slack * one, log_p[order], log_q[order], error * one, dropped=float(left_out))
+        return AtomTable(loss[order], slack * one, log_p[order], log_q[order], error * one)
 
     def _masses(self, levels: Array, shift: float) -> tuple[Array, float]:
         """``ln`` of the masses of the intervals cut by the levels, and one bound on their absolute errors."""
@@ -95,7 +106,6 @@ class LargestResultPair(AtomicPair):
         with np.errstate(divide="ignore"):
             between = rise + np.log(-np.expm1(-rise))  # ln (e^S - 1), and ln S where S may be below the normal range
         between = log_f[:-1] + np.where(rise > _SMALL, between, least)
-        between = np.where(between > _VANISHED, between, -np.inf)
         between_error = log_f_error[:-1] + rise_error * (1.0 + rise) + 3.0 * ELEMENTARY
         log_top = math.log(-math.expm1(float(log_f[-1]))) if log_f[-1] < -_SMALL else -math.inf
         log_mass = np.concatenate(([log_f[0]], between, [log_top]))

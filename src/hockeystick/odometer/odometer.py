@@ -7,7 +7,8 @@ such runs soundly.
 
 Cost: a step is one vector product for each side and direction, an answer a few inner products; a distinct step is put
 on the lattice once, and all of them anew when the run has grown fourfold (`engines/lattice/streaming_plan.py`). Where
-no lattice is fine enough, as at deltas of 1e-60 for tiny losses, an answer costs what accounting the history anew does.
+no lattice is fine enough, as at deltas of 1e-60 for tiny losses, or more is proved of steps together than of each, as
+of those of bounded range, an answer costs what accounting the history anew does.
 Memory: some hundred complex numbers a distinct step.
 """
 
@@ -26,7 +27,7 @@ from hockeystick.engines.ends import composed_infinity, largest_loss
 from hockeystick.engines.lattice.streaming_plan import LiveDirection
 from hockeystick.engines.reach import check_reach
 from hockeystick.errors import check_count, check_inside, check_positive, check_probability, public_door
-from hockeystick.laws.base import Pair, Parts
+from hockeystick.laws.base import Pair, Parts, any_guarantee
 from hockeystick.odometer.products import decode_progress, encode_progress
 from hockeystick.odometer.steps import decode_step, encode_step
 from hockeystick.state import Saved, StateError, decode_float, encode_float, field
@@ -82,6 +83,7 @@ class Odometer(Saved):
         self._pairs: dict[Step, dict[Direction, Parts]] = {}
         self._attained = True  # every dominating pair is attained by datasets
         self._bounded = True  # every loss is at most a finite number
+        self._alone = True  # nothing better is proved of steps than the composition of their pairs
 
     def __repr__(self) -> str:
         return f"Odometer(delta={self._delta!r}, adjacency={self._adjacency!r}, {self.steps} steps)"
@@ -171,6 +173,7 @@ class Odometer(Saved):
                 for parts in pairs.values()
                 for pair, _ in parts
             )
+            self._alone = self._alone and not any(map(any_guarantee, pairs.values()))
             self._pairs[step] = pairs
         self._counts[step] = self._counts.get(step, 0) + count
 
@@ -196,7 +199,7 @@ class Odometer(Saved):
         ----------
         delta : float, optional
             By default the odometer's own. At another one, and where the running composition is wider than the
-            tolerance, the history is accounted anew, as `hockeystick.account` does.
+            tolerance or than what is proved, the history is accounted anew, as `hockeystick.account` does.
 
         Returns
         -------
@@ -215,7 +218,7 @@ class Odometer(Saved):
             notes.append(f"direction: {max(answers, key=lambda name: answers[name][1])}")
         live = Bound(lower if self._attained else 0.0, upper, _METHOD, notes=tuple(notes))
         is_narrow = lower == math.inf or upper - lower <= self._tolerance
-        return live if is_narrow else agreed(self._anew(self._delta), live)
+        return live if is_narrow and self._alone else agreed(self._anew(self._delta), live)
 
     def _anew(self, delta: float) -> Bound:
         """The history accounted anew: at another delta, or one for which no lattice is fine enough."""

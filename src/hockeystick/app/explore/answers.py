@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick import dpsgd
 from hockeystick.account import account
 from hockeystick.accountants.gaussian_limit import GaussianLimit
-from hockeystick.app.canvas import Array, between, last, lowest
+from hockeystick.app.canvas import Array, between, last, lowest, risen
 from hockeystick.app.explore.question import RANGES, TOLERANCE, BadQuestionError, Question
 from hockeystick.app.report.figures import privacy_chart, standalone
 from hockeystick.app.report.markup import Markup
@@ -272,7 +272,7 @@ def _places(question: Question) -> tuple[Array, dict[str, Any]]:
 
 def _stairs(x: Array, found: Bound | Estimate) -> dict[str, Any]:
     """What never falls, known at a few points."""
-    lower, upper = map(np.asarray, found.sides)
+    lower, upper = risen(found)
     return {"x": x.tolist(), "lower": lower.tolist(), "upper": upper.tolist()}
 
 

@@ -41,7 +41,7 @@ from hockeystick.numerics.fft import (
     smooth_length,
     transform_real,
 )
-from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U, exp_down, exp_up, gamma, up
 
 Parts = Sequence[tuple[LatticePLD, int]]
 
@@ -228,7 +228,7 @@ class TiltedComposition:
             all_own, all_rest = kernel.sum(axis=1).tolist()
             doubt = self.mass_error * scale * (all_own + share * all_rest) * 1.01
             farthest = gap + (masses.size - 1) * self.spacing
-            # the tilted masses sum to one, and f(y) <= e^{-theta y}; 1.01 for their rounding and that of the exponent
+            # the tilted masses sum to at most one, and f(y) <= e^{-theta y}; 1.01 for the rounding of the exponent
             beyond = 1.01 * exp_up(-theta * farthest) if start + masses.size < self.length else 0.0
             error = doubt + beyond
             # e^{-theta y} is off by the rounding of theta y, at most 2 u of the largest; five functions, a dozen
@@ -275,13 +275,15 @@ class TiltedComposition:
 
 
 def tilted(pld: LatticePLD, theta: float) -> tuple[Array, float, float]:
-    """Tilted masses that sum to about one, the log of their scale, and the relative error of each; none of no mass."""
+    """Tilted masses that sum to at most one, ln of their scale, and the relative error of each; none of no mass."""
     exponents = pld.log_mass + theta * pld.losses
     peak = float(exponents.max())
     if peak == -math.inf:
         return np.zeros(pld.size), 0.0, 32.0 * U + 2.0 * ELEMENTARY
     weights = np.exp(exponents - peak)
-    log_scale = peak + math.log(float(weights.sum()))
+    # up: of more than one, powers of transforms would grow with the steps. 128 u: the logarithm, exp and products below
+    total = float(weights.sum()) * (1.0 + gamma(weights.size + 128))
+    log_scale = up(peak + math.log(total), 2.0 * U)
     present = weights > 0.0
     size = float(np.max(np.abs(pld.log_mass[present]) + 2.0 * np.abs(theta * pld.losses[present]), initial=0.0))
     error = U * (2.0 * size + 2.0 * abs(peak) + 32.0) + 2.0 * ELEMENTARY

@@ -12,8 +12,9 @@ off the two points around it without further evaluations: the chord between two 
 
 Errors, all inside the answer: those of `compose.py`, and the frequencies left out, at most ``sum_j size_j prod_i
 |w_{i,j}|^{T_i}``, from the bands of every step. A product of T steps errs by at most ``T (e + POWER_STEP)``, e the
-error of one transform, whether made at once or one step at a time: nothing drifts. Since every ``|w_j|`` is at most
-one (to rounding), bounds on sums of magnitudes stay valid while steps are added; they are renewed when the number of
+error of one transform, whether made at once or one step at a time: nothing drifts. The masses of
+a step sum to at most one, so that every ``|w_j|`` is at most ``1 + e``: bounds on sums of magnitudes stay valid while
+steps are added, but for a part of the growth ``e^{4 T e}`` that they get anyhow. They are renewed when the number of
 steps has grown by a quarter.
 
 Guarantee: upper or lower, rounding included. Memory: 16 bytes a kept frequency and distinct step.

@@ -1,9 +1,9 @@
 """One step in the frequency domain: the transform of a tilted lattice PLD on low frequencies, and bounds for the rest.
 
 Symbols as in `compose.py`: theta the tilt, n the length of the window, ``w_j = sum_a w_a e^{-i phi_j a}``, ``phi_j =
-2 pi j / n``, the transform of the tilted masses w_a, which sum to one. The lowest ``kept`` frequencies are stored;
-the others fall into bands, and of each band a bound on ``|w_j|`` is. A composition multiplies the first and adds the
-logarithms of the second, so that a step costs the memory of the frequencies kept.
+2 pi j / n``, the transform of the tilted masses w_a, which sum to at most one. The lowest ``kept`` frequencies are
+stored; the others fall into bands, and of each band a bound on ``|w_j|`` is. A composition multiplies the first and
+adds the logarithms of the second, so that a step costs the memory of the frequencies kept.
 
 Two ways. *Full*: one FFT of length n, and the largest ``|w_j|`` of each band. *Low*: the frequencies kept by their
 sums over the few hundred points that carry mass, and for the rest an inequality that needs no transform: split each
@@ -123,13 +123,13 @@ def low_transform(index: Indices, masses: Array, length: int, kept: int) -> Comp
 
 
 def _low_error(points: int) -> float:
-    """Bound on the error of every sum of `low_transform`, for masses that sum to one.
+    """Bound on the error of every sum of `low_transform`, for masses that sum to at most one.
 
     Each phase is an integer times ``2 pi / length``: pi, the quotient and the product are rounded, 3 u of at most 2
     pi, and the two functions of an exponential are ELEMENTARY off each, sqrt(2) ELEMENTARY together; a mass is one
     product more. A complex inner product of m terms is two real ones of 2 m terms: ``sqrt(2) gamma_{2m}`` times ``sum
-    |z| |w|``, in any order of the sum. Each block added costs one rounding of a sum of at most one. 1.001: the masses
-    sum to one only to within their rounding, and products of errors.
+    |z| |w|``, in any order of the sum. Each block added costs one rounding of a sum of at most one. 1.001: products
+    of errors.
     """
     phases = 2.0 * (3.0 * 2.0 * math.pi * U + math.sqrt(2.0) * ELEMENTARY) + U
     blocks = -(-points // _BLOCK)
@@ -138,7 +138,7 @@ def _low_error(points: int) -> float:
 
 @final
 class TiltedStep:
-    """A lattice PLD, tilted: masses that sum to one, before any transform.
+    """A lattice PLD, tilted: masses that sum to at most one, before any transform.
 
     Parameters
     ----------
