@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any, cast, final
 
 import opacus
-import torch
 from opacus.accountants import IAccountant, register_accountant
 from opacus.optimizers import AdaClipDPOptimizer, DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
@@ -232,6 +231,8 @@ def _drawn(rate: float) -> float:
 
     These numbers are multiples of half the type's epsilon, 2^-24 for float32.
     """
+    import torch
+
     unit = 0.5 * torch.finfo(torch.get_default_dtype()).eps
     return max(rate, math.ceil(torch.tensor(rate).item() / unit) * unit)
 
@@ -275,6 +276,8 @@ def _refuse_less_noise(optimizer: DPOptimizer, module: Any) -> None:
     A schedule of clipping norms sets the norm of the optimizer, which its noise is for. What clips has one of its own
     where the module clips, or each layer.
     """
+    import torch
+
     norm = None
     if isinstance(optimizer, DPOptimizerFastGradientClipping):
         norm = getattr(module, "max_grad_norm", None)
