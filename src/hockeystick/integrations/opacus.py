@@ -233,8 +233,8 @@ def _drawn(rate: float) -> float:
     """
     import torch
 
-    unit = 0.5 * torch.finfo(torch.get_default_dtype()).eps
-    return max(rate, math.ceil(torch.tensor(rate).item() / unit) * unit)
+    unit = 0.5 * float(torch.finfo(torch.get_default_dtype()).eps)
+    return max(rate, math.ceil(float(torch.tensor(rate)) / unit) * unit)
 
 
 def _made_by(frame: FrameType | None) -> Mapping[str, Any]:
