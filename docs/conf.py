@@ -58,16 +58,18 @@ html_theme_options = {
 html_sidebars = {"index": [], "start": [], "choose": [], "gallery": [], "glossary": [], "changelog": []}
 
 _ROOT = Path(__file__).parent.parent
-_ABOVE = re.compile(r"\]\((?:\.\./)+((?!docs/)[A-Za-z][^)#]*)(#[^)]*)?\)")
+_ABOVE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+(?!docs/)[A-Za-z][^)#]*)(#[^)]*)?\)")
 
 
 def _keep_inside(app: Sphinx, docname: str, source: list[str]) -> None:
     """Let links to files that are no pages name them instead; the list of pages becomes the front page."""
 
     def named(found: re.Match[str]) -> str:
-        page = (Path(app.srcdir) / docname).parent / found.group(0)[2:-1].partition("#")[0]
-        inside = page.resolve().is_relative_to(Path(app.srcdir).resolve())
-        return found.group(0) if inside else f"] (`{page.resolve().relative_to(_ROOT.resolve())}`)"
+        page = ((Path(app.srcdir) / docname).parent / found[2]).resolve()
+        if page.is_relative_to(Path(app.srcdir).resolve()):
+            return found[0]
+        name = f"`{page.relative_to(_ROOT.resolve())}`"
+        return name if found[1] == name else f"{found[1]} ({name})"
 
     source[0] = _ABOVE.sub(named, source[0].replace("](README.md)", "](index.md)"))
 

@@ -122,7 +122,7 @@ class Step(ABC):
         """
         members = check_count("size", size)
         if members > _LARGEST_GROUP:
-            raise ValueError(f"size must be at most {_LARGEST_GROUP:,}, got {members}")
+            raise ValueError(f"size, of a group, must be at most {_LARGEST_GROUP:,}, got {members:,}")
         return self if members == 1 else Grouped(self, members)
 
     @property

@@ -198,7 +198,7 @@ def check_probability(name: str, value: Any) -> float:
 
 def check_inside(name: str, value: Any) -> float:
     """A probability that is neither 0 nor 1."""
-    number = check_probability(name, value)
+    number = _real(name, value, "above 0 and below 1")
     if not 0.0 < number < 1.0:
         raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
     return number

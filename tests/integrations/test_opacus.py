@@ -13,8 +13,9 @@ import pytest
 import torch
 from opacus.accountants import create_accountant
 from opacus.accountants.utils import get_noise_multiplier
-from opacus.schedulers import ExponentialNoise
+from opacus.schedulers import ExponentialGradClip, ExponentialNoise
 from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
+from opacus.utils.uniform_sampler import UniformWithReplacementSampler
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -22,6 +23,7 @@ import hockeystick as hs
 from hockeystick.integrations.opacus import HockeystickAccountant, PrivacyEngine, noise_multiplier_for
 
 DELTA, RATE = 1e-5, 1 / 29  # 1797 digits in batches of 64
+DRAWN = 578525 / 2**24  # the first multiple of 2^-24 above: what torch's float32 numbers make of the rate
 RESUMED = """
 import sys
 sys.path.insert(0, sys.argv[2])
@@ -64,7 +66,7 @@ def run_epochs(model: Any, optimizer: Any, loader: Any, epochs: int, after: Call
 
 
 def whole(noise: float, steps: int) -> hs.Bound:
-    return hs.account(hs.Gaussian(noise).poisson(RATE) * steps).epsilon(DELTA)
+    return hs.account(hs.Gaussian(noise).poisson(DRAWN) * steps).epsilon(DELTA)
 
 
 def test_a_run_resumed_in_another_process_costs_what_the_whole_run_costs(tmp_path: Path) -> None:
@@ -110,7 +112,7 @@ def test_a_noise_schedule_is_accounted_step_by_step() -> None:
     run_epochs(model, optimizer, loader, 2, schedule.step)
     first, second = (noise for noise, _, _ in engine.accountant.history)
     assert first > second
-    run = hs.Gaussian(first).poisson(RATE) * 29 + hs.Gaussian(second).poisson(RATE) * 29
+    run = hs.Gaussian(first).poisson(DRAWN) * 29 + hs.Gaussian(second).poisson(DRAWN) * 29
     assert engine.get_epsilon(DELTA) == hs.account(run).epsilon(DELTA).upper
     assert len(engine.accountant) == 58
 
@@ -135,6 +137,43 @@ def test_loaders_that_do_not_sample_are_refused() -> None:
     for engine in (opacus.PrivacyEngine(accountant="hockeystick"), PrivacyEngine()):
         with pytest.raises(ValueError, match="Poisson"):
             engine.make_private(**parts(), noise_multiplier=1.0, poisson_sampling=False)
+
+
+def test_loaders_that_sample_otherwise_than_opacus_says_are_refused() -> None:
+    data = TensorDataset(torch.zeros(100, 64), torch.zeros(100, dtype=torch.int64))
+    sampler = UniformWithReplacementSampler(num_samples=100, sample_rate=0.3, steps=10)
+    own = {"data_loader": DataLoader(data, batch_sampler=sampler), "noise_multiplier": 1.0}
+    with pytest.raises(ValueError, match=r"at the rate 0\.3, but Opacus tells its accountants 0\.1"):
+        PrivacyEngine().make_private(**parts() | own, poisson_sampling=False)
+    with pytest.raises(ValueError, match="rand_on_empty=True is not proved"):
+        PrivacyEngine().make_private(**parts() | own, rand_on_empty=True)
+    assert PrivacyEngine().make_private(**parts() | own)[2].batch_sampler.sample_rate == 0.1
+
+
+def test_a_rate_is_the_probability_that_torch_draws_a_record_with() -> None:
+    accountant = HockeystickAccountant()
+    accountant.history = [(1.0, 1e-7, 100), (1.0, 0.5, 1), (1.0, 1e-30, 1), (1.0, 1.0, 1)]
+    rates = [step.rate for step, _ in accountant.composition.steps]
+    assert rates == [2 / 2**24, 0.5, 1 / 2**24, 1.0]
+
+
+@pytest.mark.parametrize("way", [{"grad_sample_mode": "ghost"}, {"clipping": "per_layer", "max_grad_norm": [0.6, 0.8]}])
+def test_noise_for_a_smaller_norm_than_gradients_are_clipped_to_is_refused(way: dict[str, Any]) -> None:
+    engine = PrivacyEngine()
+    made = engine.make_private(**parts() | way, noise_multiplier=1.0, criterion=torch.nn.CrossEntropyLoss())
+    model, optimizer, loss = made[0], made[1], made[2] if len(made) == 4 else torch.nn.CrossEntropyLoss()
+    schedule = ExponentialGradClip(optimizer, gamma=0.5)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss(model(torch.ones(3, 64)), torch.zeros(3, dtype=torch.int64)).backward()
+        optimizer.step()
+
+    step()
+    schedule.step()
+    with pytest.raises(ValueError, match=r"the noise is for max_grad_norm 0\.5, but gradients are clipped to 1"):
+        step()
+    assert engine.accountant.history == [(1.0, RATE, 1)]
 
 
 def test_a_target_is_met_where_float64_leaves_the_loader_a_batch_too_few() -> None:
@@ -176,10 +215,10 @@ def test_batches_accumulated_for_one_step_are_a_binomial_mixture() -> None:
     hook = accountant.get_optimizer_hook_fn(RATE)
     for _ in range(10):
         hook(Accumulated())
-    mixture = hs.GaussianMixture.poisson_group(1.0, rate=RATE, size=4) * 10
+    mixture = hs.GaussianMixture.poisson_group(1.0, rate=DRAWN, size=4) * 10
     assert accountant.history == [(1.0, RATE, 10, 4)]
     assert accountant.get_epsilon(DELTA) == hs.account(mixture).epsilon(DELTA).upper
-    pooled = hs.account(hs.Gaussian(1.0).poisson(4 * RATE) * 10).epsilon(DELTA).lower
+    pooled = hs.account(hs.Gaussian(1.0).poisson(4 * DRAWN) * 10).epsilon(DELTA).lower
     assert accountant.bound(DELTA).lower > pooled, "one sample of four times the rate would say too little"
 
 
@@ -207,6 +246,7 @@ def test_a_step_that_is_none_is_refused_and_not_recorded(bad: dict[str, float]) 
         {"history": [], "mechanism": "rdp"},
         {"history": [(1.0, 0.1)], "mechanism": "hockeystick"},
         {"history": [(1.0, 0.1, 0)], "mechanism": "hockeystick"},
+        {"history": [(1.0, 0.1, 1, 2.5)], "mechanism": "hockeystick"},
     ],
 )
 def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any) -> None:

@@ -84,6 +84,10 @@ def test_no_page_loads_anything_from_elsewhere(read: dict[Path, Reader]) -> None
         assert not [one for one in found.loaded if re.match(r"(https?:)?//", one)], page
 
 
+def test_links_that_are_none_here_leave_no_brackets(read: dict[Path, Reader]) -> None:
+    assert [page.name for page, found in read.items() if "[] (" in found.text] == []  # code is left out of the text
+
+
 def test_formulas_are_rendered(read: dict[Path, Reader]) -> None:
     proofs = [page for page in read if page.parent.name == "derivations" and page.name != "index.html"]
     assert len(proofs) > 10

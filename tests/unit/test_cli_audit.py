@@ -74,7 +74,8 @@ def test_the_relation_that_a_verdict_rests_on_is_said(tmp_path: Path, capsys: py
         (["audit"], "give --true-positives --positives --false-positives --negatives; or --canaries"),
         ([*ONE, "--positives", "3"], "give --true-positives"),
         (["audit", "--canaries", "10", "--guesses", "5", "--correct", "6"], "correct <= guesses <= canaries"),
-        ([*ONE, "--confidence", "1"], "confidence"),
+        ([*ONE, "--confidence", "1"], "--confidence must be above 0 and below 1, got 1.0"),
+        ([*ONE, "--confidence", "abc"], "--confidence must be a number, got 'abc'"),
         (["audit", "--scores", "nowhere.csv"], "cannot read nowhere.csv"),
     ],
 )

@@ -154,6 +154,8 @@ def test_a_specification_without_a_level_says_what_to_write(
         (["ledger", "verify", "census", "-o"], "ledger verify: error: unrecognized arguments: -o"),
         (["account", "{spec}", "--accountant", "gaussian-limit", "--tolerance", "1"], "takes none"),
         (["compare", "{spec}", "--samplings", "magic"], "--samplings must be one of"),
+        (["compare", "{spec}", "--accountants", ","], "--accountants: unknown method ''"),
+        (["compare", "{spec}", "--samplings", "cut-batches:largest_batch=1e3"], "must be an integer, in digits"),
         (["compare", "{spec}", "--adjacencies", "both"], "--adjacencies must be one of"),
         (["curve", "{spec}", "--plot", "curve.doc"], "must end in"),
         (["report", "{spec}", "-o", "report.doc"], "must end in"),

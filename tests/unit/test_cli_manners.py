@@ -55,6 +55,18 @@ def test_an_answer_that_cannot_be_written_is_one_line_and_status_2(redirect: str
     assert run.returncode == Status.BAD_INPUT
 
 
+def test_an_answer_that_the_terminal_has_no_letters_for_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", said := io.StringIO())
+    assert main([*RUN.split(), "--unit", "m\xe9nage"]) == Status.BAD_INPUT
+    wanted = "cannot write the answer: ascii has no '\\xe9'; set PYTHONIOENCODING=utf-8\n"
+    assert said.getvalue() == f"hockeystick: error: {wanted}"
+
+
+def test_a_failure_that_cannot_be_said_keeps_its_status() -> None:
+    assert shell(f"{PROGRAM} account missing.toml 2> /dev/full").returncode == Status.BAD_INPUT
+
+
 def test_an_answer_needs_no_stderr(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(SPEC, encoding="utf-8")
     run = shell(f"{PROGRAM} account {tmp_path}/run.toml 2>&-")

@@ -274,7 +274,9 @@ def test_what_is_no_event_is_refused() -> None:
         with pytest.raises(TypeError, match="event must be"):
             hs.from_dp_event(thing)
     odd_name, odd_fields = gaussian() | {"class_name": b"\xff"}, gaussian() | {1: 2, "x": 3}
-    for thing, said in ((odd_name, "not known"), (odd_fields, "does not fit")):
+    missing = {"class_name": "GaussianDpEvent"}
+    odd = {"not known$": odd_fields, "known are": odd_name, "missing$": missing}
+    for said, thing in odd.items():
         with pytest.raises(UnprovedEventError, match=said):
             hs.from_dp_event(thing)
 

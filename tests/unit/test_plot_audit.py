@@ -51,6 +51,11 @@ def test_a_claim_in_one_direction_is_drawn_both_ways_as_it_is_judged() -> None:
     np.testing.assert_array_equal(*drawn)
 
 
+def test_nothing_seen_is_drawn_without_a_warning() -> None:
+    nothing = hs.audit.one_run(1000, 90, correct=10)
+    assert hs.plots.audit(nothing).axes[0].get_yscale() == "log"
+
+
 def test_the_command_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claim = tmp_path / "claim.toml"
     claim.write_text('[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 1.0\n', encoding="utf-8")

@@ -248,3 +248,12 @@ def test_what_cannot_be_drawn_or_kept_is_refused(draw: Callable[[], object]) -> 
 def test_a_curve_that_hides_nothing_is_drawn_at_the_top() -> None:
     axes = plots.privacy_curve(hs.account(hs.Gaussian(1e-3))).axes[0]
     assert axes.get_ylim() == (0.9, 1.0)
+
+
+def test_a_picture_ends_where_the_outline_does() -> None:
+    axes = plots.privacy_curve(hs.account(hs.Gaussian(0.02))).axes[0]
+    assert axes.get_xlim() == (0.0, axes.lines[0].get_xdata()[-1].round(6)) == (0.0, 690.0)
+
+
+def test_no_axis_goes_below_an_epsilon_of_0() -> None:
+    assert plots.epsilon_against_steps(hs.Gaussian(1e6), [1, 2], delta=1e-5).axes[0].get_ylim()[0] == 0.0

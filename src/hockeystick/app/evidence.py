@@ -73,8 +73,8 @@ def audit(
         draw(axes, lines, lines.above, 0, "claimed at most")
     x, y = _staircase(seen, last)
     axes.plot(x, y, color=RED, linewidth=1.6, label=f"seen at least, at confidence {plain(seen.confidence)}")
-    axes.set_yscale("log")
     axes.set(xlabel="ε (nats)", ylabel="δ", xlim=(0.0, last), ylim=(lowest, 1.0))
+    axes.set_yscale("log")  # with its limits: it finds none where nothing was seen
     return finished(axes, legend=True, figure=figure)
 
 

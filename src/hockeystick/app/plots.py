@@ -33,7 +33,7 @@ from hockeystick.errors import (
 )
 from hockeystick.progress import Progress
 from hockeystick.readouts.directions import Asked, ways
-from hockeystick.readouts.outline import Lines, sampled
+from hockeystick.readouts.outline import LARGEST_EPSILON, Lines, sampled
 from hockeystick.together import asked_together
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def privacy_curve(
         One curve, or several with their names.
     end : float, optional
         The largest epsilon (nats); by default where delta falls to ``least``, or nearly to what it never falls below.
+        Curves are outlined as far as 690, and no picture goes beyond.
     least : float
         The smallest delta, above 0 and below 1.
     title : str, optional
@@ -86,7 +87,7 @@ def privacy_curve(
     """
     named = _named(curves)
     lowest = check_inside("least", least)
-    last = reach(named, lowest) if end is None else check_positive("end", end)
+    last = min(reach(named, lowest) if end is None else check_positive("end", end), LARGEST_EPSILON)
     figure, axes = canvas(title or "Privacy curve", ax)
     shown = [_FLATTEST]
     for index, (name, curve) in enumerate(named.items()):
@@ -217,7 +218,7 @@ def epsilon_against_steps(
             curves = [account(run, adjacency) for run in runs]
             found = asked_together(curves, np.arange(len(curves)), at, "epsilon")
         rising(axes, np.array(numbers, dtype=np.float64), found, index, name)
-    axes.set(xlabel="steps", ylabel="ε (nats)")
+    axes.set(xlabel="steps", ylabel="ε (nats)", ylim=(max(axes.get_ylim()[0], 0.0), None))
     if max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
     ticks_at(axes, numbers)

@@ -85,6 +85,8 @@ def calibrate(
     ------
     UnreachableTargetError
         Where even the safest value is proved to miss the target.
+    PrecisionError
+        Where no value is proved to meet the target, and the safest one is not proved to miss it.
 
     Examples
     --------

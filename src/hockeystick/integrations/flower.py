@@ -6,7 +6,8 @@ What an event is, by the sampling method of the configuration:
 - ``without-replacement``, replace: Gaussian noise on a fixed number of them, of which one replaced moves the sum by 2;
 - ``no-amplification``, add or remove: where all clients take part, a client more moves the sum by 1. Where a fixed
   number of them does, a client more pushes another out and moves it by 2: the noise counts half. (Flower's own
-  accountant takes 1 there, which is not proved for the fixed numbers of clients that its strategies draw.)
+  accountant takes 1 there, which is not proved for the fixed numbers of clients that its strategies draw.) The number
+  of clients in a round, which the strategies divide the sum by, is taken as public.
 
 Guarantee: `HockeystickAccountant.get_epsilon` and `get_delta` are at least the certified upper side.
 """

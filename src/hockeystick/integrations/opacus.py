@@ -3,7 +3,8 @@
 Importing this module registers the accountant, so that ``PrivacyEngine(accountant="hockeystick")`` finds it. The
 relation is Opacus's own: one example added or removed. A step is Gaussian noise on a Poisson sample; where several
 batches, each drawn for itself, are accumulated before noise is added, a record may be in more than one of them: that is
-a binomial mixture of shifts (`GaussianMixture.poisson_group`), not a Poisson sample of the added rates.
+a binomial mixture of shifts (`GaussianMixture.poisson_group`), not a Poisson sample of the added rates. A rate is taken
+as Opacus's sampler draws by it: a record is in a batch where a random number of 24 bits (torch's own type's) is below.
 
 Guarantee: `HockeystickAccountant.get_epsilon` is at least the certified upper side of the stated steps.
 """
@@ -18,7 +19,7 @@ from typing import Any, cast, final
 
 import opacus
 from opacus.accountants import IAccountant, register_accountant
-from opacus.optimizers import AdaClipDPOptimizer, DPOptimizer
+from opacus.optimizers import AdaClipDPOptimizer, DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
 
 from hockeystick.account import account
@@ -76,13 +77,17 @@ class HockeystickAccountant(IAccountant):
         Raises
         ------
         ValueError
-            Where the privacy engine's data loader does not sample (``poisson_sampling=False``). The hook raises it,
-            too: in the first step of an optimizer that adapts its clipping norm.
+            Where the privacy engine's data loader does not sample (``poisson_sampling=False``), samples at a higher
+            rate, or fills empty batches. The hook raises it, too: in the first step of an optimizer that adapts its
+            clipping norm, or whose noise is for a smaller norm than the one that gradients are clipped to.
         """
-        _refuse_other_batches(inspect.currentframe())
+        made = _made_by(inspect.currentframe())
+        if made:
+            _refuse_other_batches(made["data_loader"], sample_rate)
 
         def hook(optimizer: DPOptimizer) -> None:
             _refuse_adaptive_clipping(optimizer)
+            _refuse_less_noise(optimizer, made.get("module"))
             self._record(optimizer.noise_multiplier, sample_rate, optimizer.accumulated_iterations)
 
         return hook
@@ -189,7 +194,7 @@ def noise_multiplier_for(
     count = _whole(check_positive("epochs", epochs) / rate) if steps is None else check_count("steps", steps)
 
     def family(noise: float) -> Composition:
-        run = Gaussian(noise).poisson(rate) * count
+        run = _step(noise, rate, 1) * count
         return run if spent is None else spent + run
 
     try:
@@ -209,11 +214,11 @@ def _composition(history: list[tuple[Any, ...]]) -> Composition:
 
 
 def _batches(entry: tuple[Any, ...]) -> int:
-    return int(entry[3]) if len(entry) > 3 else 1
+    return check_count("batches", entry[3]) if len(entry) > 3 else 1
 
 
 def _step(noise_multiplier: float, sample_rate: float, batches: int) -> Step:
-    rate = check_rate("sample_rate", sample_rate)
+    rate = _drawn(check_rate("sample_rate", sample_rate))
     if noise_multiplier == 0.0:
         return ApproximateDP(0.0, 1.0)  # no noise, no privacy
     if batches > 1:
@@ -221,21 +226,68 @@ def _step(noise_multiplier: float, sample_rate: float, batches: int) -> Step:
     return Gaussian(noise_multiplier).poisson(rate)
 
 
-def _refuse_other_batches(frame: FrameType | None) -> None:
-    """Refuse the loader of the engine that asks for a hook, where it draws no Poisson samples.
+def _drawn(rate: float) -> float:
+    """The probability that a random number of torch is below a rate, both of torch's own type; no less than the rate.
 
-    The framework does not tell its accountant how batches are drawn. That is known in the calling frame alone, where
-    `PrivacyEngine.make_private` holds the loader it hands out; other callers are not judged.
+    These numbers are multiples of half the type's epsilon, 2^-24 for float32.
+    """
+    import torch
+
+    unit = 0.5 * float(torch.finfo(torch.get_default_dtype()).eps)
+    return max(rate, math.ceil(float(torch.tensor(rate)) / unit) * unit)
+
+
+def _made_by(frame: FrameType | None) -> Mapping[str, Any]:
+    """What `PrivacyEngine.make_private` hands out, where it is what asks for a hook; nothing of other callers.
+
+    The framework tells its accountant neither how batches are drawn nor what clips: that is known in the calling frame
+    alone.
     """
     caller = frame.f_back if frame is not None else None
     if caller is None or caller.f_code is not opacus.PrivacyEngine.make_private.__code__:
-        return
-    loader = caller.f_locals["data_loader"]
-    if not isinstance(getattr(loader, "batch_sampler", None), _POISSON):
+        return {}
+    return {name: caller.f_locals[name] for name in ("data_loader", "module")}
+
+
+def _refuse_other_batches(loader: Any, sample_rate: float) -> None:
+    """Refuse a loader that draws no Poisson samples, or others than of the rate, or that fills empty ones."""
+    sampler = getattr(loader, "batch_sampler", None)
+    if not isinstance(sampler, _POISSON):
         raise ValueError(
             "this data loader does not draw Poisson samples (poisson_sampling=False): shuffled or fixed-size batches"
             " are another mechanism, with less privacy at small noise. Use poisson_sampling=True, or account"
             " hockeystick.Gaussian(...).shuffled(...) by hockeystick.account"
+        )
+    if sampler.sample_rate > sample_rate:
+        raise ValueError(
+            f"this data loader samples at the rate {sampler.sample_rate!r}, but Opacus tells its accountants"
+            f" {sample_rate!r}, one over its number of batches. Use poisson_sampling=True, which samples at that rate"
+        )
+    if getattr(loader.collate_fn, "rand_on_empty", False):
+        raise ValueError(
+            "rand_on_empty=True is not proved: of two neighbours one has a made-up record where the other has its own,"
+            " so that a step moves by up to twice max_grad_norm. Use rand_on_empty=False"
+        )
+
+
+def _refuse_less_noise(optimizer: DPOptimizer, module: Any) -> None:
+    """Refuse noise for a smaller norm than the one that gradients are clipped to.
+
+    A schedule of clipping norms sets the norm of the optimizer, which its noise is for. What clips has one of its own
+    where the module clips, or each layer.
+    """
+    import torch
+
+    norm = None
+    if isinstance(optimizer, DPOptimizerFastGradientClipping):
+        norm = getattr(module, "max_grad_norm", None)
+    elif hasattr(optimizer, "max_grad_norms"):
+        norm = torch.norm(torch.Tensor(optimizer.max_grad_norms)).item()
+    if norm is not None and optimizer.max_grad_norm < norm:
+        raise ValueError(
+            f"the noise is for max_grad_norm {optimizer.max_grad_norm!r}, but gradients are clipped to {norm!r}: a"
+            " schedule of max_grad_norm does not reach ghost clipping, nor the layers of per-layer clipping. Use a"
+            ' fixed max_grad_norm, or clipping="flat" with grad_sample_mode="hooks"'
         )
 
 

@@ -94,9 +94,9 @@ class NegativeBinomialCount(RunCount):
     Parameters
     ----------
     stopping : float
-        gamma, above 1e-6 and below 1.
+        gamma, at least 1e-6 and below 1.
     shape : float
-        eta, above -1, at most 1000.
+        eta, above -1, at most 1000, and ``-shape ln(stopping)`` at most 600.
 
     Examples
     --------

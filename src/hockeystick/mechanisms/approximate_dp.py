@@ -33,7 +33,7 @@ class ApproximateDP(Mechanism):
     Parameters
     ----------
     epsilon : float
-        At least 0 (nats).
+        At least 0, at most 1e300 (nats).
     delta : float
         In [0, 1].
 

@@ -23,7 +23,8 @@ class DiscreteGaussian(IntegerSum):
     Parameters
     ----------
     sigma : float
-        Parameter of the noise, whose masses are proportional to e^{-x^2 / 2 sigma^2}; above 0.
+        Parameter of the noise, whose masses are proportional to e^{-x^2 / 2 sigma^2}; above 0, at most 1e6, and
+        the sensitivity over it at most 1e140.
     sensitivity : int
         Largest size of a record's value, at least 1.
     values : {"signed", "counts"}

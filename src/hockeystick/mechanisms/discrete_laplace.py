@@ -26,7 +26,8 @@ class DiscreteLaplace(IntegerSum):
     Parameters
     ----------
     scale : float
-        Parameter of the noise, whose masses are proportional to ``e^{-|x| / scale}``; above 0.
+        Parameter of the noise, whose masses are proportional to ``e^{-|x| / scale}``; above 0, and the
+        sensitivity over it from 1e-140 to 1e140.
     sensitivity : int
         Largest size of a record's value, at least 1 and at most 1e7.
     values : {"signed", "counts"}

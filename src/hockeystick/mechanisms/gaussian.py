@@ -30,7 +30,8 @@ class Gaussian(Mechanism):
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise, in units of the clipping norm; above 0.
+        Standard deviation of the noise, in units of the clipping norm; above 0, and the sensitivity over it from 1e-140
+        to 1e140.
 
     Examples
     --------

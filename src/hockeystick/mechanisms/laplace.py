@@ -22,7 +22,8 @@ class Laplace(Mechanism):
     Parameters
     ----------
     scale : float
-        Scale b of the noise, in units of the add/remove sensitivity; above 0.
+        Scale b of the noise, in units of the add/remove sensitivity; above 0, and the sensitivity over it from
+        1e-140 to 1e140.
 
     Examples
     --------

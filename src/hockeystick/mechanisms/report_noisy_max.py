@@ -38,7 +38,8 @@ class ReportNoisyMax(Mechanism):
     ----------
     epsilon : float
         The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
-        under substitution; on a cut one: under add-remove, too), above 0.
+        under substitution; on a cut one: under add-remove, too), above 0, at most 1e300; with Gumbel noise from 1e-150
+        to 700.
     noise : {"gumbel", "exponential", "laplace"}
         Gumbel noise makes it the exponential mechanism, which composes best; exponential noise permute-and-flip.
 
@@ -90,7 +91,7 @@ class PermuteAndFlip(Mechanism):
     ----------
     epsilon : float
         The pure-DP guarantee (nats) under the neighbouring relation it is accounted for (on a batch of fixed size:
-        under substitution; on a cut one: under add-remove, too), above 0.
+        under substitution; on a cut one: under add-remove, too), above 0, at most 1e300.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from typing import NoReturn
 from hockeystick import audit
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import in_file, read_text
-from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, listed, option, wrapped
+from hockeystick.app.cli.parsing import CommandError, Parser, Status, count, delta, inside, listed, option, wrapped
 from hockeystick.app.cli.picture import check_picture, write_figure
 from hockeystick.app.report.numbers import plain, rounded_down
 from hockeystick.app.report.words import change_words
@@ -46,7 +46,7 @@ def add(parser: Parser) -> None:
     words = "CSV with columns score and member (1 or 0), or -; with --guesses: one run, else independent canaries"
     parser.add_argument("--scores", metavar="FILE", help=words)
     parser.add_argument("--claim", metavar="SPEC", help="the specification claimed, TOML or JSON")
-    parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="default: %(default)s")
+    option(parser, "--confidence", inside, "P", "above 0 and below 1 (default: %(default)s)", default=0.95)
     option(parser, "--delta", listed(delta), "D[,D]", "default: 0,1e-5", default=(0.0, 1e-5))
     words = "draw what is claimed at most and seen at least: .svg, .png, .pdf"
     parser.add_argument("--plot", metavar="FILE", help=words)

@@ -126,7 +126,7 @@ def _adjacencies(given: str | None, specification: Specification) -> list[str]:
 def _accountants(given: str | None, specification: Specification) -> list[Choice]:
     """The accountants asked for; all that need no parameters and no simulation where nothing is."""
     if given is not None and given != "all":
-        return [accountant_of(part, "--accountants") for part in _listed(given) if part]
+        return [accountant_of(part, "--accountants") for part in _listed(given)]
     own = specification.accountant
     apart = {own.name, _SIMULATION} | ({"certified"} if own.name == AUTOMATIC else set())  # what automatic chooses
     known = [entry for entry in accountants().values() if entry.name not in apart]
@@ -136,7 +136,8 @@ def _accountants(given: str | None, specification: Specification) -> list[Choice
 def _listed(given: str) -> list[str]:
     """Names with their parameters, separated by semicolons where one has several, else by commas."""
     by_semicolon = ";" in given or "," in given.partition(":")[2]
-    return [part.strip() for part in given.split(";" if by_semicolon else ",")]
+    parts = [part.strip() for part in given.split(";" if by_semicolon else ",")]
+    return [part for part in parts if part] or parts[:1]
 
 
 def _sampled(given: str | None, specification: Specification) -> Iterator[tuple[str, Specification]]:
@@ -169,7 +170,8 @@ def _own_parameters(name: str, written: str) -> dict[str, float | int]:
         try:
             found[parameter.name] = int(value) if parameter.kind == "integer" else float(value)
         except ValueError:
-            raise _refused(f"--samplings {name}: {parameter.name} must be a number, got {value!r}") from None
+            kind = "an integer, in digits" if parameter.kind == "integer" else "a number"
+            raise _refused(f"--samplings {name}: {parameter.name} must be {kind}, got {value!r}") from None
     return found
 
 

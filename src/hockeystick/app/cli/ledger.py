@@ -30,6 +30,7 @@ from hockeystick.app.report.numbers import number_of, plain, rounded_down, round
 from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.model import Specification
 from hockeystick.composition import ADJACENCIES
+from hockeystick.errors import one_line
 from hockeystick.ledger.records import PERIODS
 from hockeystick.ledger.rules import RULES
 from hockeystick.progress import Progress
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> Status:
     except ledger.OverBudgetError as error:
         raise CommandError(f"hockeystick ledger: {error}", Status.REFUTED) from None
     except (ledger.LedgerError, ModuleNotFoundError) as error:
-        raise CommandError(f"hockeystick ledger: error: {error}") from None
+        raise CommandError(f"hockeystick ledger: error: {one_line(error)}") from None
 
 
 def _action(actions: Any, name: str, act: Any, words: str, *, datasets: str | None = None) -> Parser:

@@ -16,7 +16,16 @@ from typing import Any, NoReturn
 
 from hockeystick.app.spec.circumstances import check_text
 from hockeystick.app.spec.problems import OutOfRangeError, read_float
-from hockeystick.errors import MOST_COUNT, check_count, check_delta, check_epsilon, check_positive, check_rate, one_line
+from hockeystick.errors import (
+    MOST_COUNT,
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_inside,
+    check_positive,
+    check_rate,
+    one_line,
+)
 
 _BEYOND = 10**308  # what is no float64, nearly
 WIDTH = 80
@@ -155,6 +164,11 @@ def rate(name: str) -> Callable[[str], float]:
         return plain(repr(float(share)) if share < _BEYOND else "inf")
 
     return read
+
+
+def inside(name: str) -> Callable[[str], float]:
+    """A reader of probabilities that are neither 0 nor 1."""
+    return _checked(name, check_inside)
 
 
 def delta(name: str) -> Callable[[str], float]:

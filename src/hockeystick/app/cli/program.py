@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         return _failed(str(error), error.status)
     except (TypeError, ValueError, ModuleNotFoundError) as error:
-        return _failed(f"hockeystick: error: {one_line(error)}")
+        return _failed(f"hockeystick: error: {_wrong(error)}")
     except SpecificationError as error:
         return _failed(str(error))
     except HockeystickError as error:
@@ -92,8 +93,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _failed(message: str, status: Status = Status.BAD_INPUT) -> Status:
     if sys.stderr is not None:
-        print(message, file=sys.stderr)
+        with suppress(OSError):  # the status says it, where there is no room for words
+            print(message, file=sys.stderr)
     return status
+
+
+def _wrong(error: Exception) -> str:
+    """What is wrong with the input, or with the terminal."""
+    if isinstance(error, UnicodeEncodeError):
+        letters = f"{error.encoding} has no {error.object[error.start : error.end]!a}"
+        return f"cannot write the answer: {letters}; set PYTHONIOENCODING=utf-8"
+    return one_line(error)
 
 
 def _unopened(error: OSError) -> str:

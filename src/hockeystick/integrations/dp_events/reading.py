@@ -74,8 +74,8 @@ def _read(given: Any, adjacency: str) -> Parts:
     needed, optional, read = row
     unknown, missing = set(fields) - set(needed) - set(optional), set(needed) - set(fields)
     if unknown or missing:
-        odd = sorted(map(str, unknown | missing))
-        raise UnprovedEventError(given, f"a {name} has the fields {needed}; {odd} does not fit")
+        odd = [f"{one!r} {what}" for what, ones in (("is missing", missing), ("is not known", unknown)) for one in ones]
+        raise UnprovedEventError(given, f"a {name} has the fields {[*needed, *optional]}; {', '.join(sorted(odd))}")
     return read(Event(given, name, {**optional, **fields}, adjacency))
 
 
