@@ -273,7 +273,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
     def _read(self, bounds: Callable[[Array], tuple[Array, Array]], epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""
         grow = np.exp(epsilons)
-        low, high = bounds(self.steps / grow if self.mirrored else self.steps * grow)
+        low, high = bounds(-epsilons if self.mirrored else epsilons)
         scale = grow / self.steps if self.mirrored else 1.0 / self.steps
         low, high = low * scale * (1.0 - 16.0 * U), high * scale * (1.0 + 16.0 * U)
         if not self.mirrored:
