@@ -13,7 +13,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
 from hockeystick.exact.balls import precision
-from hockeystick.laws import GaussianPair
+from hockeystick.laws import GaussianPair, allocated
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
 from hockeystick.laws.allocated_line_plan import plan_line
@@ -204,3 +204,21 @@ def test_rounds_of_much_noise_contain_the_truth_and_are_narrow(sigma: float, ste
             exact = much_noise(sigma, steps, epsilon, mirrored=mirrored)
             assert low <= exact <= high
         assert high - low <= 1e-8 * high
+
+
+def test_rounds_far_out_are_bounded_by_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    for mirrored in (False, True):
+        for epsilon in (1e-6, 1e-3, 1.0, 10.0):
+            low, high = AllocatedCurve(GaussianPair(1e10), 1000, mirrored).delta(epsilon)
+            assert low == 0.0 < high <= 1e-300
+    monkeypatch.setattr(allocated, "_NOTHING", 1.0)  # everywhere
+    p, q = (0.875, 0.125), (0.5, 0.5)
+    for mirrored in (False, True):
+        found = AllocatedCurve(DiscretePair(p, q), 2, mirrored).delta(0.625)[1]
+        grow, truth = Fraction(math.exp(0.625)), Fraction(0)
+        for i in (0, 1):
+            for j in (0, 1):
+                without = Fraction(q[i]) * Fraction(q[j])
+                taken = (Fraction(p[i]) * Fraction(q[j]) + Fraction(q[i]) * Fraction(p[j])) / 2
+                truth += max(without - grow * taken if mirrored else taken - grow * without, Fraction(0))
+        assert truth <= Fraction(found) < 1
