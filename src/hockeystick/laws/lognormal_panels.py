@@ -135,7 +135,7 @@ class LognormalPanels:
     @cached_property
     def _top_excess(self) -> tuple[float, float]:
         """Bounds on b - 1."""
-        excess, off = (float(each) for each in self._excess(np.float64(self.top), np.float64(0.0)))
+        excess, off = (float(each[0]) for each in self._excess(np.array([self.top]), np.zeros(1)))
         return excess - off, excess + off
 
     @property
@@ -206,11 +206,11 @@ class LognormalPanels:
         log_error = growth + 0.5 * (high * high - nearest * nearest) - 48.0 * np.log(_RHO) - np.log1p(-(_RHO**-2.0))
         log_error = np.where(angle < 1.57, log_error + np.log(half), np.inf).min(axis=1)
         last = float(centre[-1, 0] - half[-1, 0])
-        excess, off = (float(each) for each in self._excess(np.float64(last), np.float64(4.0 * U * abs(last))))
+        excess, off = (float(each[0]) for each in self._excess(np.array([last]), np.array([4.0 * U * abs(last)])))
         # the tangent of the exponent: it rises downwards where the argument is negative, by no more than V does
         steady = -last + min(real, 0.0) * m * (excess + off + 1.0) >= 1.0
-        end = excess + off if real > 0.0 else excess - off if steady else -1.0
-        below = lead + real * end + 16.0 * U * (abs(lead) + abs(real * end)) - 0.5 * last * last
+        tail = excess + off if real > 0.0 else excess - off if steady else -1.0
+        below = lead + real * tail + 16.0 * U * (abs(lead) + abs(real * tail)) - 0.5 * last * last
         # (64 / 15) / sqrt(2 pi) < 1.71, with room for the rounding of exponents of up to 1e5
         with np.errstate(over="ignore"):
             return 1.72 * float(np.exp(log_error).sum()) + 0.41 * float(np.exp(below)) + 1e-300
