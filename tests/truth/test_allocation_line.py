@@ -71,13 +71,12 @@ def test_brackets_contain_the_truth_and_are_narrow(
 @pytest.mark.parametrize(("sigma", "steps", "epsilon"), [(1.0, 100, 0.5), (0.7, 30, 1.0), (2.0, 7, 0.4)])
 def test_the_convex_order_and_the_contour_agree(sigma: float, steps: int, epsilon: float, mirrored: bool) -> None:
     curve = AllocatedCurve(GaussianPair(sigma), steps, mirrored)
-    k = np.array([steps * math.exp(-epsilon if mirrored else epsilon)])
-    point = float(k[0])
+    loss = -epsilon if mirrored else epsilon
     line = StopLossLine(
-        plan_line(1.0 / sigma, steps, point, point, below=mirrored), 1.0 / sigma, steps, reference=point, below=mirrored
+        plan_line(1.0 / sigma, steps, loss, loss, below=mirrored), 1.0 / sigma, steps, reference=loss, below=mirrored
     )
-    lattice = curve._lattice(point, [point], None)
-    (low, high), (coarse_low, coarse_high) = line.bounds(k), lattice.bounds(k)
+    lattice = curve._lattice(loss, [loss], None)
+    (low, high), (coarse_low, coarse_high) = (each.bounds(np.array([loss])) for each in (line, lattice))
     assert coarse_low <= low <= high <= coarse_high
     assert high - low <= 1e-3 * (coarse_high - coarse_low)
 
@@ -139,7 +138,7 @@ def test_what_would_not_fit_in_memory_is_refused_in_ball_arithmetic() -> None:
 
 def lines_outside_their_plan(mirrored: bool) -> list[tuple[str, LinePlan]]:
     """Lines cut short, coarse, or tilted otherwise, and panels that end early: each error term matters in one."""
-    plan = plan_line(1.0, 20, k_of(mirrored), k_of(mirrored), below=mirrored)
+    plan = plan_line(1.0, 20, loss_of(mirrored), loss_of(mirrored), below=mirrored)
     found = [(f"{share} of the nodes", replace(plan, count=int(share * plan.count))) for share in (0.2, 0.4, 0.6)]
     found += [(f"{n} times the step", replace(plan, step=n * plan.step, count=plan.count // n)) for n in (2, 3, 4)]
     found += [(f"low at {low}", replace(plan, low=low)) for low in (-4.0, -4.5, -6.0)]
@@ -149,33 +148,53 @@ def lines_outside_their_plan(mirrored: bool) -> list[tuple[str, LinePlan]]:
     return found
 
 
-def k_of(mirrored: bool) -> float:
-    return 20.0 * math.exp(-0.6 if mirrored else 0.6)
+def loss_of(mirrored: bool) -> float:
+    return -0.6 if mirrored else 0.6
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_lines_outside_their_plan_contain_the_truth(mirrored: bool) -> None:
-    order = Fraction(k_of(mirrored)) / 20
-    epsilon = Log(1 / order if mirrored else order)
-    exact = truth(AllocatedCurve(GaussianPair(1.0), 20, mirrored), epsilon)
-    scale = Fraction(20) * (order if mirrored else 1)
+    curve = AllocatedCurve(GaussianPair(1.0), 20, mirrored)
+    exact = truth(curve, 0.6)
     for name, plan in lines_outside_their_plan(mirrored):
-        line = StopLossLine(plan, 1.0, 20, reference=k_of(mirrored), below=mirrored)
-        low, high = (Fraction(float(side[0])) / scale for side in line.bounds(np.array([k_of(mirrored)])))
-        assert low <= exact.low, name
-        assert exact.high <= high, name
+        line = StopLossLine(plan, 1.0, 20, reference=loss_of(mirrored), below=mirrored)
+        low, high = curve._at(0.6, line.bounds)
+        assert Fraction(low) <= exact.low, name
+        assert exact.high <= Fraction(high), name
+
+
+def test_copies_from_below_count_where_the_sum_is_as_good_as_surely_above() -> None:
+    """There E (S - k)+ is t - k and E (k - S)+, and every copy holds that and its distance."""
+    plan = LinePlan(4.0 / 60.0, 13.0 / 128.0, 120, 0.5, -9.0, 6.0)
+    low, high = (
+        float(side[0]) for side in StopLossLine(plan, 0.3, 20, reference=0.5, below=False).bounds(np.array([-1.0]))
+    )
+    with mpmath.workdps(40):
+        k = 20 * mpmath.exp(-1)
+        short = AllocatedCurve(GaussianPair(1.0 / 0.3), 20, mirrored=True).delta(1.0)[1] * k
+        assert low <= 20 - k + short
+        assert 20 - k <= high
+    assert low >= 0.99 * (20 - k)
 
 
 @pytest.mark.parametrize("k", [50.0, 57.5, 65.0, 80.0])
 def test_a_copy_from_above_counts_however_steep_the_tilt_that_shows_it(k: float) -> None:
     """Four terms of at most b, a period just below 4 b: at that tilt the transform is e^890, and its fall e^-2960."""
     shift = 0.7170443987738938
-    plan = LinePlan(0.22616167746986876, 2.0**-6, 2623, 7.588880592979473, -8.875392313708717, 7.005600272424454)
-    line = StopLossLine(plan, shift, 4, reference=75.1, below=False)
-    low, high = (Fraction(float(side[0])) / 4 for side in line.bounds(np.array([k])))
-    exact = truth(AllocatedCurve(GaussianPair(1.0 / shift), 4), Log(Fraction(k) / 4), digits=8)
-    assert low <= exact.low
-    assert exact.high <= high
+    unit = 75.1 / 4.0
+    plan = LinePlan(
+        0.22616167746986876 * unit,
+        2.0**-6 * 19.0,
+        2623,
+        7.588880592979473 * unit,
+        -8.875392313708717,
+        7.005600272424454,
+    )
+    curve = AllocatedCurve(GaussianPair(1.0 / shift), 4)
+    low, high = curve._at(math.log(k / 4.0), StopLossLine(plan, shift, 4, reference=math.log(unit), below=False).bounds)
+    exact = truth(curve, math.log(k / 4.0), digits=8)
+    assert Fraction(low) <= exact.low
+    assert exact.high <= Fraction(high)
 
 
 def test_tables_of_a_round_contain_the_truth() -> None:
@@ -225,19 +244,20 @@ def test_a_scale_as_wrong_as_its_error_keeps_the_bracket_true(
 @pytest.mark.parametrize("largest", [2.0, 20.0, 200.0])
 @pytest.mark.parametrize("shift", [0.3, 1.0, 2.5])
 def test_transforms_of_coarse_panels_contain_the_truth(shift: float, largest: float) -> None:
-    """E e^{-zW} with all W, by the rule in ball arithmetic; the panels end where nothing is left."""
+    """E e^{-z(V - 1)} with all V, by the rule in ball arithmetic; the panels end where nothing is left."""
     from flint import acb, arb
 
     theta, step, count = 1.0, 4.0, 9
-    panels = LognormalPanels(shift, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, largest)
+    panels = LognormalPanels(shift, 0.0, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, largest)
     found = panels.line(theta, step, count, mirrored=True)
     with precision(120):
         path = _Path(Fraction(shift), Fraction(theta))
         values = path.line(Fraction(theta), Fraction(step), count)
-        scale = path.real(arb(theta))
+        scale = path.real(arb(theta)) * arb(theta).exp()
         assert abs(scale.log() - found.log_scale) <= found.log_scale_error
-        for n, value in enumerate(values):
+        for n, whole in enumerate(values):
             angle = -arb(step * n) * arb(found.centre)
+            value = whole * acb(theta, step * n).exp()  # of W less 1
             ours = acb(complex(found.value[n]))
             off = value / (scale * acb(0, angle).exp()) - 1 - ours
             assert abs(off) <= float(found.error[n])
@@ -250,14 +270,61 @@ def test_a_path_on_which_nothing_decays_bounds_nothing(shift: float, monkeypatch
     """Where the decay cancels against what turning costs, rounding does not make a bound of it."""
     turned = 0.7
     monkeypatch.setattr(lognormal_panels, "_ANGLES", np.array([turned]))
-    panels = LognormalPanels(shift, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, 20.0)
-    frequency = math.pi * turned / (4.0 * shift * shift * panels.top_ratio) * (1.0 - 2.0**-49)
+    panels = LognormalPanels(shift, 0.0, -9.0, (math.log(45.0) + 0.5 * shift * shift) / shift, 20.0)
+    back = turned**2 / (2.0 * shift * shift * math.exp(shift * panels.top - 0.5 * shift**2))
+    frequency = (back + 1.0 - math.cos(turned)) / math.sin(turned) * (1.0 - 2.0**-49)
     for _ in range(40):
         with mpmath.workdps(40):
-            decay = mpmath.exp(mpmath.mpf(shift) * panels.top - mpmath.mpf(shift) ** 2 / 2) * shift * frequency
-            falls = 2 * decay / mpmath.pi > mpmath.mpf(turned) / shift / 2
+            b, a = mpmath.exp(mpmath.mpf(shift) * panels.top - mpmath.mpf(shift) ** 2 / 2), mpmath.mpf(turned)
+            falls = b * shift * (frequency * mpmath.sin(a) - 1 + mpmath.cos(a)) / a > a / shift / 2
         assert falls or panels.beyond(1.0, frequency, mirrored=True) == math.inf
         frequency = math.nextafter(frequency, math.inf)
+
+
+def real_transform(panels: LognormalPanels, real: float) -> Any:
+    """E[e^{real (V - 1)}; V <= b] in ball arithmetic."""
+    from flint import acb, arb
+
+    m, loss = arb(panels.shift), arb(panels.loss)
+
+    def integrand(x: Any, _: bool) -> Any:
+        return (real * (m * x - m * m / 2 - loss).expm1() - x * x / 2).exp()
+
+    return acb.integral(integrand, -40, panels.top).real / (2 * arb.pi()).sqrt()
+
+
+@pytest.mark.parametrize(
+    ("shift", "loss", "low", "largest", "real"),
+    [
+        (0.3, 0.0, -2.0, 20.0, -60.0),  # what lies below the last panel rises downwards
+        (0.3, 0.0, -2.0, 20.0, 3.0),
+        (0.3, 0.1, -9.0, 2.0, -600.0),  # panels too wide
+        (0.3, 0.1, -9.0, 1.0, 60.0),
+        (1e-10, 3e-10, -9.0, 1e10, 4e10),
+        (1e-10, 3e-10, -9.0, 1e10, -4e10),
+    ],
+)
+def test_real_transforms_contain_the_truth_as_far_as_their_terms_are_known(
+    shift: float, loss: float, low: float, largest: float, real: float
+) -> None:
+    for off in (0.0, 1e-3 / abs(real), 0.5 / abs(real)):
+        panels = LognormalPanels(shift, loss, low, 4.0, largest)
+        excess, log_weight, own, error = panels._nodes
+        panels.__dict__["_nodes"] = (excess - math.copysign(off, real), log_weight, own + off, error)
+        value, bound = panels.at(real)
+        with precision(200):
+            assert bound == math.inf or abs(real_transform(panels, real) - value) <= bound
+
+
+@pytest.mark.parametrize(("shift", "real"), [(0.2, -30.0), (0.2, -100.0), (0.1, -300.0)])
+def test_panels_too_wide_for_a_falling_exponential_show_it(
+    shift: float, real: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lognormal_panels, "_WIDEST", 6.0)
+    panels = LognormalPanels(shift, 0.0, -9.0, 6.0, 1e-3)
+    value, bound = panels.at(real)
+    with precision(200):
+        assert abs(real_transform(panels, real) - value) <= bound
 
 
 @pytest.mark.torture

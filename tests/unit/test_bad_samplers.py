@@ -190,7 +190,7 @@ def test_cyclic_runs_of_what_is_not_banded_are_refused(strategy: Any, rate: floa
 
 
 def test_a_round_that_no_lattice_tells_apart_names_what_to_account_in_its_place() -> None:
-    release = hs.Gaussian(1e7)
+    release = hs.Gaussian(3e16)
     with pytest.raises(hs.PrecisionError, match="one step for every round is an upper bound"):
         hs.account(release.random_allocation(steps=100) * 20).epsilon(delta=1e-5)
     assert hs.account(release * 20).epsilon(delta=1e-5).upper < 1e-6

@@ -27,6 +27,7 @@ from hockeystick.errors import PrecisionError, check_count, set_fields
 from hockeystick.laws.allocated_stations import AllocatedStations, kept_station
 from hockeystick.laws.base import Array, CertifiedCurve, Extreme, InfiniteMass, least_infinite
 from hockeystick.laws.extent import LEAST_DELTA
+from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import ELEMENTARY, TINY, U, exp_down, exp_up
 
 _RATIO = 2.0**0.125  # of the epsilons of neighbouring stations
@@ -43,6 +44,7 @@ _BY_JUMP, _AT_ONCE = 1e-8, 1e-6  # relative widths wanted of a single jump, and 
 _PART = 0.05  # of what chords cost: how wide it may be
 _ABREAST = 256  # of its answers
 _LEAST = 1e-280  # of delta over e^epsilon, where tables end whose points cost next to nothing
+_NOTHING = 1e-300  # a delta of one step up to which nothing else is asked
 _LOG_LEAST = -700.0  # ln of the least delta looked for
 _FAR_CELLS, _FAR_POINTS = 512, 128  # of W, and epsilons, of bounds far out
 _FAR_TILTS = 2.0 ** np.arange(12.0)  # theirs, over k
@@ -134,15 +136,19 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
         asked = min(epsilon, _FARTHEST)
         centre, ends = self._place(asked)
         jump = self.single_jump if _jump_tells(self, centre) else None
+        # convexity: who knows which step it was sees one step
+        alone = one_step_delta(self.base.reversed() if self.mirrored else self.base, asked)[1]
+        if jump is None and alone <= _NOTHING:
+            return self.infinite_mass.low, alone
         try:
             low, high = self._at(asked, (jump or kept_station(self, centre, ends, None)).bounds)
         except PrecisionError as refusal:
-            if epsilon <= 1.0:  # convexity: who knows which step it was sees one step
+            if epsilon <= 1.0 and alone > LEAST_DELTA:
                 raise PrecisionError(
                     f"a round of {self.steps} steps of such noise is beyond its lattices ({refusal}); leave the"
                     " sampling out: one step for every round is an upper bound"
                 ) from None
-            low, high = 0.0, self.at(0.5 * asked)[1]  # delta falls
+            low, high = 0.0, alone if epsilon <= 1.0 else self.at(0.5 * asked)[1]  # delta falls
         if jump is None and self.single_jump is not None and low < (1.0 - _WIDE) * high:
             least, most = self._at(asked, self.single_jump.bounds)
             low, high = max(low, least), min(high, most)
@@ -273,7 +279,7 @@ class AllocatedCurve(AllocatedStations, CertifiedCurve):
     def _read(self, bounds: Callable[[Array], tuple[Array, Array]], epsilons: Array) -> tuple[Array, Array]:
         """Bounds on delta from those on the stop-loss transform."""
         grow = np.exp(epsilons)
-        low, high = bounds(self.steps / grow if self.mirrored else self.steps * grow)
+        low, high = bounds(-epsilons if self.mirrored else epsilons)
         scale = grow / self.steps if self.mirrored else 1.0 / self.steps
         low, high = low * scale * (1.0 - 16.0 * U), high * scale * (1.0 + 16.0 * U)
         if not self.mirrored:

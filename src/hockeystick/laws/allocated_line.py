@@ -1,23 +1,26 @@
 """The stop-loss transform of a sum of t lognormal likelihood ratios, by the trapezoidal rule on a vertical line.
 
-Symbols: S the sum of t independent W of a Gaussian step, g(k) = E[(S - k)+; all W <= b], psi the transform of one term
-(`laws/lognormal_panels.py`), z_n = theta + i n h, Lambda = 2 pi / h. By Poisson summation
+Symbols: S the sum of t independent W of a Gaussian step, V = W / e^l, so that the line is about k = t e^l, X the sum of
+all V - 1, g(y) = E[(X - y)+; all V <= b], psi the transform of one term (`laws/lognormal_panels.py`), z_n = theta + i n
+h, Lambda = 2 pi / h. By Poisson summation
 
-    (h / 2 pi) sum_n e^{-z_n k} psi(z_n)^t / z_n^2 = sum_j e^{j theta Lambda} g(k + j Lambda),
+    (h / 2 pi) sum_n e^{-z_n y} psi(z_n)^t / z_n^2 = sum_j e^{j theta Lambda} g(y + j Lambda),
 
-every term at least 0. *Aliasing*: ``g(k - j Lambda) <= t + j Lambda``; the terms above obey Chernoff's bound ``g(y) <=
-psi(t')^t e^{-t'y} / (e t')`` at one tilt t' > theta, and vanish where ``k + Lambda >= t b``. *Tail*: with ``|psi| <=
-D`` beyond the last node, at s, it is at most ``D^t e^{-theta k} / (pi s)``. Terms above b are counted apart, in closed
-form (`numerics/stop_loss.py`). For E (k - S)+ the same with -S and -k: then the terms below are at most ``k + j
-Lambda``, and those above vanish where ``Lambda >= k``.
+every term at least 0. *Aliasing*: ``g(y - j Lambda) <= g(y) + j Lambda``, g(y) at most the left side; the terms above
+obey Chernoff's bound ``g(y) <= psi(t')^t e^{-t'y} / (e t')`` at one tilt t' > theta, and vanish where ``y + Lambda >= t
+(b - 1)``. *Tail*: with ``|psi| <= D`` beyond the last node, at s, it is at most ``D^t e^{-theta y} / (pi s)``. Terms
+above b are counted apart, in closed form (`numerics/stop_loss.py`). For E (k - S)+ the same with -X and -y: then the
+terms above vanish where ``Lambda - y >= t``.
 
 Guarantee: both sides certified, rounding included. Proof: docs/derivations/random-allocation.md, section 6. Cost: some
-hundred nodes of some hundred sines; every further k near the reference costs one row of cosines.
+hundred nodes of some hundred sines, however little the likelihood ratios vary; every further k near the reference costs
+one row of cosines.
 """
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -30,8 +33,6 @@ from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, TRIGONOMETRIC, U, gamma
 from hockeystick.numerics.stop_loss import RareTerms, lognormal_square
-
-_STRETCH = 16.0 * U  # how far the k that is meant may be from the one given
 
 
 @final
@@ -47,24 +48,25 @@ class StopLossLine:
     count : int
         t, at least 2.
     reference : float
-        A point k about which answers are wanted.
+        l: answers are wanted about k = t e^l.
     below : bool
         Whether ``E (k - S)+`` is meant.
     """
 
     def __init__(self, plan: LinePlan, shift: float, count: int, *, reference: float, below: bool) -> None:
-        self._plan, self._count, self._below = plan, count, below
-        self._panels = LognormalPanels(shift, plan.low, plan.top, plan.theta + plan.reach)
+        self._plan, self._count, self._below, self._reference = plan, count, below, reference
+        self._panels = LognormalPanels(shift, reference, plan.low, plan.top, plan.theta + plan.reach)
         self._rare = self._beyond_top(shift)
         self._nodes()
-        self.steepness = plan.theta * reference  # how fast the errors fall with ln k, about the reference: nats a nat
+        self.steepness = plan.theta * count  # how fast the errors fall with ln k, about the reference: nats a nat
 
     def _beyond_top(self, shift: float) -> RareTerms:
         """What lies above b."""
         edges = np.array([self._plan.top, math.inf])
         centres = np.array([[0.0], [shift]])
         both = normal_intervals(edges, centres, U * centres)
-        last = self._panels.top_ratio * (1.0 - 2.0 * self._panels.ratio_error)
+        slope, offset = shift * self._plan.top, 0.5 * shift * shift
+        last = math.exp(slope - offset) * (1.0 - 8.0 * U * (abs(slope) + offset) - 8.0 * ELEMENTARY)
         log_q, log_p = both.log_mass[:, 0].tolist()
         return RareTerms(
             log_q,
@@ -103,52 +105,53 @@ class StopLossLine:
         if not (math.isfinite(self._error + self._tail + self._log_scale) and self._scale_error < 0.01):
             raise PrecisionError("the transform of the sum is not known well enough")
 
-    def bounds(self, k: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds, arrays of the shape of ``k``, at least 0."""
-        k = np.asarray(k, dtype=np.float64)
-        low, high = self._sides(k)
-        rare_low, rare_high = self._rare.bounds(k)
+    def bounds(self, losses: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds at every ``k = t e^loss``, arrays of the shape of ``losses``, at least 0."""
+        losses = np.asarray(losses, dtype=np.float64)
+        low, high = self._sides(losses)
+        rare_low, rare_high = self._rare.bounds(self._count * np.exp(losses))
         return (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
 
-    def _sides(self, k: Array) -> tuple[Array, Array]:
-        """Bounds on the restricted transform at points that are off by the stretch."""
-        plan = self._plan
-        point = -k if self._below else k
-        from_centre = self._centre - k if self._below else k - self._centre
-        value = _summed(self._values, plan.step, from_centre)
+    def _sides(self, losses: Array) -> tuple[Array, Array]:
+        """Bounds on the restricted transform."""
+        plan, sign = self._plan, -1.0 if self._below else 1.0
+        away = losses - self._reference
+        point = self._count * np.expm1(away)
+        off = (12.0 + 2.0 * np.abs(away)) * U * np.abs(point)
+        value = _summed(self._values, plan.step, sign * (point - self._centre))
         fixed = (
             self._error + self._tail + (gamma(6.0 * math.sqrt(plan.count) + 64.0) + 8.0 * TRIGONOMETRIC) * self._size
         )
-        error = fixed + ((4.0 * U + _STRETCH) * k + 4.0 * U * self._centre) * self._phase
-        exponent = self._log_scale - plan.theta * point
-        room = (
-            self._scale_error + (8.0 * U + _STRETCH) * np.abs(plan.theta * point) + 4.0 * U * np.abs(exponent) + 8.0 * U
-        )
+        error = fixed + (off + 4.0 * U * (np.abs(point) + abs(self._centre))) * self._phase
+        exponent = self._log_scale - sign * plan.theta * point + self._reference
+        room = self._scale_error + plan.theta * (off + 4.0 * U * np.abs(point)) + 8.0 * U
+        room = room + 4.0 * U * (np.abs(exponent) + abs(self._log_scale) + abs(self._reference))
         with np.errstate(over="ignore", under="ignore"):
             factor = np.exp(exponent) * (plan.step / math.pi)
             low = np.maximum(value - error, 0.0) * factor * (1.0 - room - 2.0 * ELEMENTARY)
             high = np.maximum(value + error, 0.0) * factor * (1.0 + 1.01 * room + 2.0 * ELEMENTARY) + 1e-300
         usable = np.isfinite(high) & (room < 0.01)
-        low = np.where(usable, np.maximum(low - self._aliasing(k), 0.0), 0.0)
+        low = np.where(usable, np.maximum(low - self._aliasing(point, high), 0.0), 0.0)
         return np.where(low > 1e-290, low * (1.0 - 4.0 * U), 0.0), np.where(usable, high, math.inf)
 
-    def _aliasing(self, k: Array) -> Array:
-        """Upper bound on what the rule adds."""
-        plan, t = self._plan, self._count
-        period = 2.0 * math.pi / plan.step
-        ratio = math.exp(-plan.theta * period * (1.0 - 1e-12))
-        least = k if self._below else np.full_like(k, float(t))
-        left = (least + period / (1.0 - ratio)) * ratio / (1.0 - ratio) * (1.0 + 1e-9)
-        ended = period * (1.0 - 1e-12) >= (k if self._below else t * self._panels.top_ratio * (1.0 + 1e-9) - k)
-        point = -k if self._below else k
-        far = self._log_far - plan.tilt_above * point
+    def _aliasing(self, point: Array, high: Array) -> Array:
+        """Upper bound on what the rule adds to what is at most ``high``."""
+        plan, t, sign = self._plan, self._count, -1.0 if self._below else 1.0
+        period, unit = 2.0 * math.pi / plan.step, math.exp(self._reference) * (1.0 + 1e-12)
+        fall = plan.theta * period * (1.0 - 1e-12)
+        ratio, rest = math.exp(-fall), -math.expm1(-fall)
+        most = 0.0 - t if self._below else t * self._panels.top_excess  # the sum's end, for a sum from below with -1
+        ended = period * (1.0 - 1e-12) >= sign * (most - point) + 1e-9 * (abs(most) + np.abs(point))
+        far = self._log_far - sign * plan.tilt_above * point
         apart = (plan.tilt_above - plan.theta) * period * (1.0 - 1e-9)
         room = 1e-9 + 1e-12 * (abs(self._log_far) + plan.tilt_above * np.abs(point))
-        with np.errstate(over="ignore"):  # the factors alone may overflow, or be 0, where their product does not
-            right = np.exp(far + room - apart) / -math.expm1(-apart) / (math.e * plan.tilt_above)
+        # the factors alone may overflow, or be 0, where their product does not
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = (high + unit * period / rest) * ratio / rest * (1.0 + 1e-9)
+            right = np.exp(far + room - apart + self._reference) / -math.expm1(-apart) / (math.e * plan.tilt_above)
         return np.asarray(left + np.where(ended, 0.0, 1.001 * right))
 
-    @property
+    @cached_property
     def _log_far(self) -> float:
         """``ln psi(t')^t`` at the tilt t' above, rounded up."""
         tilt = self._plan.tilt_above

@@ -1,7 +1,7 @@
 """What answers about one point of a round of random allocation: a contour or a lattice, and far out a single jump.
 
 Symbols as in `laws/allocated.py`: S the sum of t independent likelihood ratios W, k the point at which E (S - k)+ or
-E (k - S)+ is wanted.
+E (k - S)+ is wanted, told as the loss ``ln(k / t)``: with much noise likelihood ratios are 1 to a float.
 
 Guarantee: every station's bounds are certified; which is taken proves nothing. Cost: a millisecond for a single jump,
 some tens for a contour, some hundreds for a lattice.
@@ -55,25 +55,20 @@ class AllocatedStations:
     mirrored: bool = False
     least: float = field(default=LEAST_DELTA, repr=False)
 
-    def _point(self, epsilon: float) -> float:
-        """k, to within 6 u of itself."""
-        return self.steps * math.exp(-epsilon if self.mirrored else epsilon)
-
     def station(self, centre: float, ends: tuple[float, float], noise: float | None = None) -> Station:
         """What answers about one epsilon and serves a range of them: a line, or a lattice where none is as narrow.
 
         ``noise``: the standard deviation of a lattice's noise, over k, where more accuracy is of no use.
         """
-        k = self._point(centre)
-        points = [self._point(end) for end in (*ends, centre)]
-        line = _kept_line(self, k, max(points))
-        width = 1.0 if line is None else seen(line, k)
+        loss, *losses = (-at if self.mirrored else at for at in (centre, *ends))
+        line = _kept_line(self, loss, max(loss, *losses))
+        width = 1.0 if line is None else seen(line, loss)
         if line is not None and width <= (
             _OF_CHORDS if noise else min(_EPSILON_WIDTH * line.steepness, _RELATIVE_WIDTH)
         ):
             return line
-        lattice = self._lattice(k, points, noise)
-        return line if line is not None and width <= seen(lattice, k) else lattice
+        lattice = self._lattice(loss, losses, noise)
+        return line if line is not None and width <= seen(lattice, loss) else lattice
 
     @cached_property
     def single_jump(self) -> SingleJump | None:
@@ -82,19 +77,20 @@ class AllocatedStations:
             return None
         return SingleJump(self.base, float(self.base.gaussian_mu), self.steps)
 
-    def line(self, k: float, largest: float) -> StopLossLine | None:
+    def line(self, loss: float, largest: float) -> StopLossLine | None:
         """The contour, where W is lognormal and a line is short enough."""
         if self.base.gaussian_mu is None:
             return None
         shift = float(self.base.gaussian_mu)
         try:
-            plan = plan_line(shift, self.steps, k, largest, below=self.mirrored)
-            return StopLossLine(plan, shift, self.steps, reference=k, below=self.mirrored)
+            plan = plan_line(shift, self.steps, loss, largest, below=self.mirrored)
+            return StopLossLine(plan, shift, self.steps, reference=loss, below=self.mirrored)
         except PrecisionError:
             return None  # a lattice may serve
 
-    def _lattice(self, k: float, points: list[float], noise: float | None) -> StopLoss:
+    def _lattice(self, loss: float, losses: list[float], noise: float | None) -> StopLoss:
         """A lattice, whatever the likelihood ratio."""
+        k, *points = (self.steps * math.exp(at) for at in (loss, loss, *losses))
         needed = (
             max(points) if self.mirrored else min(max(points), surely_beyond(max(points), self.steps, self._square))
         )
@@ -113,7 +109,7 @@ class AllocatedStations:
             if rare > _NEGLIGIBLE * exp_up(log_most + _SURELY):
                 continue  # no lattice needs to tell
             station = StopLoss(self._cells(spacing, largest), self.steps, window, reference=k, below=self.mirrored)
-            if rare <= _NEGLIGIBLE * float(station.bounds(np.array([k]))[1][0]) < math.inf:
+            if rare <= _NEGLIGIBLE * float(station.bounds(np.array([loss]))[1][0]) < math.inf:
                 break
         if noise is None:
             spacing = self._fitted(largest, window, k, spacing)
@@ -132,7 +128,8 @@ class AllocatedStations:
         """The spacing that makes the bracket at k as narrow as asked for, by the curvature seen on a coarse lattice."""
         station = StopLoss(self._cells(coarse, largest), self.steps, window, reference=k, below=self.mirrored)
         arm = max(min(0.3 / window.theta, 0.1 * k), 2.0 * coarse)  # between two points upper sides are straight lines
-        before, at, after = (float(x) for x in station.bounds(np.array([k - arm, k, k + arm]))[1])
+        losses = np.log(np.array([k - arm, k, k + arm]) / self.steps)
+        before, at, after = (float(x) for x in station.bounds(losses)[1])
         scale = arm * arm * at
         if not 0.0 < abs(before - after) < math.inf or scale == 0.0:
             return coarse  # nothing is known of the curve so far out
@@ -174,12 +171,12 @@ def kept_station(curve: AllocatedStations, centre: float, ends: tuple[float, flo
 
 
 @lru_cache(maxsize=32)
-def _kept_line(curve: AllocatedStations, k: float, largest: float) -> StopLossLine | None:
+def _kept_line(curve: AllocatedStations, loss: float, largest: float) -> StopLossLine | None:
     """A line, kept: where one is narrow enough, rough answers and accurate ones are read off the same."""
-    return curve.line(k, largest)
+    return curve.line(loss, largest)
 
 
-def seen(station: Station | SingleJump, k: float) -> float:
-    """The relative width of the bracket at k."""
-    low, high = (float(side[0]) for side in station.bounds(np.array([k])))
+def seen(station: Station, loss: float) -> float:
+    """The relative width of the bracket at ``k = t e^loss``."""
+    low, high = (float(side[0]) for side in station.bounds(np.array([loss])))
     return 1.0 - low / high if 0.0 < high < math.inf else 1.0

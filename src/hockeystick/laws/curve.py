@@ -38,7 +38,8 @@ from hockeystick.transforms.summand import Summand
 
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
-_FINEST = 2.0**-30
+_FINER, _ROUGH = 2.0**-30, 10.0  # nearer knots only where delta(0) would have fewer: roundings count for each
+_FINEST = 2.0**-50  # knots are numbered by int64
 _LEAST = 1e-280  # of delta over e^epsilon: masses of Q are floats
 _FARTHEST = 256.0  # nats
 _LIFT = 1e-6  # relative: what upper bounds are raised by where they would not be convex at a = 1
@@ -101,7 +102,7 @@ class SupportPair(_OnKnots):
 def _spacing(curve: CertifiedCurve) -> float:
     """The lattice of the knots: about a hundredth of delta(0), which is near the loss's mean distance from 0."""
     high = max(curve.delta(0.0)[1], curve.reversed().delta(0.0)[1])
-    return dyadic_below(max(min(high, 1.0) / _FINE, _FINEST))
+    return dyadic_below(max(min(high, 1.0) / _FINE, min(_FINER, high / _ROUGH), _FINEST))
 
 
 def _knots(spacing: float) -> Indices:

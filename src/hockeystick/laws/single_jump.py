@@ -233,12 +233,13 @@ class SingleJump:
         self._base, self._shift, self._count = base, shift, count
         self._polynomials, self._steep_from = _density(shift)
 
-    def bounds(self, k: Array, narrow: float = 1e-8) -> tuple[Array, Array]:
-        """Lower and upper bounds, arrays of the shape of ``k``: 0 and infinite where no single jump tells them.
+    def bounds(self, losses: Array, narrow: float = 1e-8) -> tuple[Array, Array]:
+        """Lower and upper bounds at ``k = t e^loss``, in an array's shape: 0 and infinite where no single jump tells.
 
         ``narrow``: the relative width at which no other b is tried.
         """
-        k = np.asarray(k, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            k = self._count * np.exp(np.asarray(losses, dtype=np.float64))
         low, high, place, x = np.zeros(k.size), np.full(k.size, math.inf), np.zeros(k.size), k - self._count
         left = np.flatnonzero((x > 0.0) & np.isfinite(x))
         place[left] = np.floor(_PLACES * np.log2(x[left]))

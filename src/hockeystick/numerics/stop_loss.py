@@ -231,7 +231,7 @@ class StopLoss:
     def __init__(self, cells: LinearCells, count: int, window: SumWindow, *, reference: float, below: bool) -> None:
         if cells.slack * 2.0 * cells.last > (_WIDER - 1.0) * cells.spacing:
             raise PrecisionError("a lattice as fine as that is finer than the values of float64")
-        self._sign = -1.0 if below else 1.0
+        self._sign, self._count = -1.0 if below else 1.0, count
         masses = cells.spread()
         self._sum = LatticeSum(masses.mirrored() if below else masses, count, window, reference=self._sign * reference)
         self.steepness = window.theta * reference  # how fast the errors fall with ln k, about the reference: nats a nat
@@ -239,15 +239,16 @@ class StopLoss:
         self._stretch = 2.0 * cells.slack + 16.0 * U
         self.rare = cells.rare_terms(count, below=below)
 
-    def bounds(self, k: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds, arrays of the shape of ``k``, at least 0.
+    def bounds(self, losses: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds at ``k = t e^loss``, arrays of the shape of ``losses``, at least 0.
 
         The last cut may be below k: then what rare terms add is bounded, not known.
         """
-        signed = self._sign * np.asarray(k, dtype=np.float64)
+        k = self._count * np.exp(np.asarray(losses, dtype=np.float64))
+        signed = self._sign * k
         low = self._noise_removed(signed)
         high = self._above(signed)
-        rare_low, rare_high = self.rare.bounds(np.asarray(k, dtype=np.float64))
+        rare_low, rare_high = self.rare.bounds(k)
         return (low + rare_low) * (1.0 - 4.0 * U), (high + rare_high) * (1.0 + 4.0 * U)
 
     def _above(self, k: Array) -> Array:
