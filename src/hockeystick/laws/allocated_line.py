@@ -91,7 +91,13 @@ class StopLossLine:
             power = np.exp(np.maximum(t * log, -700.0))
             self._values = weight * power * np.exp(-2j * np.angle(z))
             modulus = np.abs(power) * (1.0 + 1e-6)
-            grown = np.exp(np.minimum((t - 1.0) * np.log(np.exp(log.real) + found.error), 700.0)) * (1.0 + 1e-6)
+            # next to 1 a logarithm of the sum would err by more than t of it may
+            rise = np.where(
+                log.real > -1.0,
+                log.real + log_error + found.error * np.exp(-np.maximum(log.real, -1.0)),
+                np.log(np.exp(log.real) + found.error),
+            )
+            grown = np.exp(np.minimum((t - 1.0) * rise, 700.0)) * (1.0 + 1e-6)
             own = np.expm1(np.minimum(t * log_error + U * t * np.abs(log) + 12.0 * TRIGONOMETRIC, 700.0)) * modulus
         self._error = float((weight * (t * found.error * grown + own)).sum())
         self._phase = float((weight * modulus * np.abs(z)).sum())  # what a point that is off costs
