@@ -101,7 +101,9 @@ def rising(axes: Axes, x: Array, answer: Bound | Estimate, index: int, name: str
 def risen(answer: Bound | Estimate) -> tuple[Array, Array]:
     """The sides of what never falls, each held to the lower ones before it and to the upper ones behind it.
 
-    Epsilon never falls with steps: fewer of them are a function of more.
+    Epsilon never falls with steps: fewer of them are a function of more. Nor does the noise that a target needs with
+    the rate of Poisson samples or of batches of fixed size: their pairs at a lower rate are those at a higher one,
+    replaced by draws without the record a part of the time.
     """
     lower, upper = (np.asarray(side, dtype=np.float64) for side in answer.sides)
     if isinstance(answer, Estimate):
