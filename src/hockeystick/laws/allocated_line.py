@@ -91,7 +91,7 @@ class StopLossLine:
             power = np.exp(np.maximum(t * log, -700.0))
             self._values = weight * power * np.exp(-2j * np.angle(z))
             modulus = np.abs(power) * (1.0 + 1e-6)
-            # next to 1 a logarithm of the sum would err by more than t of it may
+            # near 1 the logarithm of a rounded sum would be off by too much, t times over
             rise = np.where(
                 log.real > -1.0,
                 log.real + log_error + found.error * np.exp(-np.maximum(log.real, -1.0)),
