@@ -280,6 +280,15 @@ def test_splits_that_are_clearly_behind_are_not_accounted(monkeypatch: pytest.Mo
     assert len(below) <= 2
 
 
+def test_known_datasets_that_show_next_to_nothing_are_not_accounted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three epochs cost up to 2e-18, and what is known to be shown is 1e-36, or a minute of lattices."""
+    run = hs.Gaussian(3.0).shuffled(batch_size=1, population=20) * 3
+    monkeypatch.setattr(AttainedCurve, "_curve", None)
+    bound = hs.account(run, "zero-out").delta(epsilon=5.0)
+    assert (bound.lower, bound.upper) == (0.0, pytest.approx(1.79e-18, rel=1e-2))
+    assert "lower: trivial, the known datasets seem to show next to nothing" in bound.notes
+
+
 def test_both_sides_fall_with_epsilon_and_meet_the_epsilon_they_answer() -> None:
     curve = hs.account(hs.Gaussian(2.0).without_replacement(batch_size=1, population=5) * 12, "substitute")
     epsilons = np.array([0.0, 0.3, 0.8, 2.0])

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, final
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
 from hockeystick.composition import Composition, Direction
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.errors import PrecisionError
 from hockeystick.laws.base import Pair
 
@@ -42,6 +43,7 @@ more, which of them all its steps show."""
 _ALL = 5  # so many splits are all accounted
 _BEST = 3  # otherwise: the best splits by estimate, and the two pure ones
 _BEHIND = 2.0  # times the error of the first estimate, that others may be behind it and are still accounted
+_NOTHING = 1e-12  # of the upper side: a lower one that seems to be less is not sought, which may take a minute
 _COARSE = 16  # intervals of the first pass over a group's splits
 
 
@@ -93,8 +95,9 @@ class AttainedCurve(DirectedCurve):
         self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
-        estimate = self._estimate(epsilon)
-        return self._joined(self._upper.delta(epsilon), lambda curve: curve.delta(epsilon), estimate, _log)
+        upper, estimate = self._upper.delta(epsilon), self._estimate(epsilon)
+        least = _log(_NOTHING * float(upper.sides[1]))
+        return self._joined(upper, lambda curve: curve.delta(epsilon), estimate, _log, least)
 
     def shown_at(self, epsilon: float) -> Parts:
         """What those known datasets show of all steps that by estimate show most at an epsilon."""
@@ -127,30 +130,40 @@ class AttainedCurve(DirectedCurve):
         ask: Callable[[DirectedCurve], Bound | Estimate],
         estimate: Callable[[Parts], float],
         measure: Callable[[float], float],
+        least: float = -math.inf,
     ) -> Bound | Estimate:
-        """The bracket; ``measure`` takes a lower side to what is estimated."""
+        """The bracket; ``measure`` takes a lower side to what is estimated, and less than ``least`` is not sought."""
         if isinstance(upper, Estimate):
             note = "an estimate of the dominating pair's curve, which is an upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
-        nothing = "nothing is proved of the known datasets" if self._groups else "no datasets are known"
-        below, note = Bound(0.0, math.inf, "trivial"), f"lower: trivial, {nothing}"
-        if self._groups:
-            first, error = -math.inf, math.inf
-            for split, score in self._candidates(estimate):
-                if first - score > _BEHIND * error:
-                    continue
-                try:
-                    found = ask(self._curve(split))
-                except PrecisionError as refusal:  # the upper side stands without it
-                    note = f"lower: trivial, {refusal}" if below.lower == 0.0 else note
-                    continue
-                if first == -math.inf and isinstance(found, Bound):
-                    first, error = score, abs(measure(float(found.lower)) - score)
-                if isinstance(found, Bound) and float(found.lower) > float(below.lower):
-                    below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
+        trivial = "nothing is proved of the known datasets" if self._groups else "no datasets are known"
+        below, note = Bound(0.0, math.inf, "trivial"), ""
+        first, error = -math.inf, math.inf
+        for split, score in self._candidates(estimate) if self._groups else ():
+            if first - score > _BEHIND * error:
+                continue
+            if least > -math.inf and self._shows_less(split, least, estimate):
+                trivial = "the known datasets seem to show next to nothing"
+                continue
+            try:
+                found = ask(self._curve(split))
+            except PrecisionError as refusal:  # the upper side stands without it
+                trivial = str(refusal)
+                continue
+            if first == -math.inf and isinstance(found, Bound):
+                first, error = score, abs(measure(float(found.lower)) - score)
+            if isinstance(found, Bound) and float(found.lower) > float(below.lower):
+                below, note = replace(found, upper=math.inf, decimals=None), self._described(split)
+        note = note or f"lower: trivial, {trivial}"
         # the pair's own lower side holds for the pair alone
         both = agreed(replace(upper, lower=0.0, decimals=None), below)
         return replace(upper, lower=both.lower, decimals=None, notes=(*upper.notes, note, *self._provenance))
+
+    def _shows_less(self, split: Split, least: float, estimate: Callable[[Parts], float]) -> bool:
+        """Whether it seems so; of one step the answer is quicker."""
+        parts = self._parts(split)
+        several = sum(count for _, count in parts) > 1
+        return several and max(estimate(parts), _log(composed_infinity(parts)[1])) < least
 
     def _curve(self, split: Split) -> DirectedCurve:
         parts = self._parts(split)
