@@ -13,9 +13,12 @@ import pytest
 from scipy.special import ndtr
 
 import hockeystick as hs
+from hockeystick.engines.contour.decay import rectangles
 from hockeystick.laws import LabelledPair, Pair
+from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
+from hockeystick.transforms.rule import Window
 
 QUARTER = Fraction(1, 4)
 Law = dict[Any, Fraction]
@@ -145,6 +148,59 @@ def test_cells_state_the_errors_of_weights_and_the_larger_slack() -> None:
         (mine.error_q, (usual.error_q, rare.error_q)),
     ):
         assert (own >= np.maximum(*parts) + pair.tail.log_error).all()
+
+
+def of_labels(pair: LabelledPair, count: int, epsilon: float, *, turned: bool) -> tuple[Fraction, Fraction]:
+    """Both sides of delta, by how many of the steps have the rare label."""
+    above, below = Fraction(pair.tail.above), Fraction(pair.tail.below)
+    usual, rare = (part.reversed() if turned else part for part in (pair.usual, pair.rare))
+    low = high = Fraction(0)
+    for j in range(count + 1):
+        parts = tuple((part, times) for part, times in ((usual, count - j), (rare, j)) if times)
+        found: Any = hs.accountants.Certified(1e-9).directed(parts).delta(epsilon)
+        weight = math.comb(count, j) * above**j * below ** (count - j)
+        low, high = low + weight * Fraction(found.lower), high + weight * Fraction(found.upper)
+    slip = 2 * count * Fraction(TAIL)
+    return low * (1 - slip), high * (1 + slip)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize(
+    ("most", "epsilon"),
+    [(24, 0.0), (24, 9.0), (50, 4.0)],
+)
+def test_the_contour_of_a_labelled_mixture_holds_the_sum_over_the_labels_of_all_steps(
+    most: int, epsilon: float, direction: Any
+) -> None:
+    pair: Any = hs.Gaussian(1.5).poisson(0.2, largest_batch=most, population=100).pair(direction)
+    found: Any = hs.accountants.Contour(1e-9).directed(((pair, 15),)).delta(epsilon)
+    turned = direction == "add"
+    low, high = of_labels(pair.base if turned else pair, 15, epsilon, turned=turned)
+    assert Fraction(found.lower) <= high
+    assert low <= Fraction(found.upper)
+    assert found.width <= 2e-9 * found.upper
+
+
+def test_the_rule_of_a_labelled_mixture_errs_like_the_worse_of_its_parts_and_falls_like_both() -> None:
+    pair = hs.Gaussian(1.0).poisson(0.25, largest_batch=2, population=8).pair("remove")
+    window, exponents = Window((1.0, 3.0), 9.0, -2.0, cells=4), np.array([1.0, 3.0])
+    (rule,) = PairSum([(pair, 1)]).rules(window) or ()
+    parts = [(PairSum([(part, 1)]).rules(window) or ())[0] for part in (pair.usual, pair.rare)]  # type: ignore[attr-defined]
+    errors = [part.quadrature.error(exponents) for part in parts]
+    assert (rule.quadrature.error(exponents) == np.maximum(*errors)).all()
+    own = [part.quadrature.error_up_to(9.0, 3.0, error[1]) for part, error in zip(parts, errors, strict=True)]
+    assert (rule.quadrature.error_up_to(9.0, 3.0, np.zeros(1)) == np.maximum(*own)).all()
+    stated = np.concatenate([part.weight_error for part in parts], axis=1)
+    rounded = 2.0**-53 * np.abs(rule.log_weight)
+    assert (rule.weight_error >= stated + pair.tail.log_error + 0.99 * rounded).all()  # type: ignore[attr-defined]
+    (fine,) = PairSum([(pair, 1)]).rules(Window((3.0,), 9.0, -34.0, cells=8)) or ()
+    assert rule.cells is not None
+    s, weight = np.linspace(0.0, 9.0, 91), np.exp(fine.log_weight + 3.0 * fine.loss)[0]
+    size = np.abs(np.exp(1j * s[:, None] * fine.loss[0]) @ weight) / weight.sum()
+    bound = rectangles(rule.cells, 3.0, np.log([weight.sum()])).log_bound(s)[:, 0]
+    from_here_on = np.maximum.accumulate(size[::-1])[::-1]
+    assert (np.log(from_here_on) <= bound + 1e-9).all()  # of the sum in float64
+    assert bound[-1] < math.log(0.5)
 
 
 def test_the_mass_at_infinity_is_the_mean_of_that_of_the_parts() -> None:

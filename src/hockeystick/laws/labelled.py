@@ -20,8 +20,10 @@ from typing import final
 import numpy as np
 
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.labelled_rule import LabelledSummand
 from hockeystick.numerics.binomial_tail import BinomialTail
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.summand import Summand
 
 
 @final
@@ -128,6 +130,9 @@ class LabelledPair(Pair):
             np.concatenate([rule.log_p + log_weight for rule, log_weight in rules])[order],
             np.concatenate([rule.log_q + log_weight for rule, log_weight in rules])[order],
         )
+
+    def summand(self) -> Summand:
+        return LabelledSummand(self.usual.summand(), self.rare.summand(), self.tail)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.usual.sample(rng, size, measure)
