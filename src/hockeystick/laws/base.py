@@ -182,6 +182,11 @@ class Pair(ABC):
         return False
 
     @property
+    def is_merged(self) -> bool:
+        """Whether it is a law whose outcomes are merged: many digits of its curve say little of that law's."""
+        return False
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         """Finite losses where mass concentrates (atoms, ends of the range), the most important first; nats.
 

@@ -29,7 +29,7 @@ from hockeystick.numerics.columns import Array
 from hockeystick.numerics.normal import normal_intervals
 from hockeystick.numerics.rounding import ELEMENTARY, ERFCX, U
 
-_LEVELS = 1500
+_LEVELS = 2000
 _REACH = 36.0  # standard deviations: not far beyond, a mass is below `_SMALL`
 _APART = 60.0  # the same, of the two laws from each other, at most
 _FARTHEST = 1e6  # a shift, in standard deviations: levels about it are told apart by far
@@ -61,6 +61,8 @@ class LargestResultPair(AtomicPair):
     batches: int
     p_shift: float
     q_shift: float
+
+    is_merged = True
 
     def __post_init__(self) -> None:
         check_fields(self, sigma=check_positive, batches=check_count, p_shift=check_finite, q_shift=check_finite)

@@ -78,6 +78,10 @@ class ReversedPair(Pair):
         return self.base.is_discrete
 
     @property
+    def is_merged(self) -> bool:
+        return self.base.is_merged
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         return tuple(-loss for loss in reversed(self.base.anchors))
 
