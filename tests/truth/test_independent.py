@@ -245,6 +245,24 @@ def test_the_middle_of_symmetric_noise_is_known_to_be_even(trials: int, sensitiv
     assert {one.verdict for one in check(document("substitute", steps, 1e-3, 0.01))} == {PROVED}
 
 
+@pytest.mark.parametrize("count", [2, 100])
+def test_the_mass_at_infinity_is_told_from_the_numbers_next_to_it(count: int) -> None:
+    steps = [step("approximate-dp", count, epsilon=1.0, delta=1e-3)]
+    mass = 1 - (1 - Fraction(1e-3)) ** count
+    low = max(x for x in (float(mass), math.nextafter(float(mass), 0.0)) if Fraction(x) < mass)
+    high = math.nextafter(low, 1.0)
+    claims = [
+        {"quantity": "delta", "at": {"epsilon": math.inf}, "lower": low, "upper": high},
+        {"quantity": "delta", "at": {"epsilon": math.inf}, "lower": high, "upper": low},
+        {"quantity": "epsilon", "at": {"delta": low}, "lower": math.inf, "upper": 1e9},
+        {"quantity": "epsilon", "at": {"delta": high}, "lower": math.inf, "upper": 1e9},
+    ]
+    specification = {"steps": steps, "guarantee": {"adjacency": "remove"}}
+    found = check({"specification": specification, "results": [{**claim, "directions": {}} for claim in claims]})
+    true = [True, True, False, False, True, False, False, True]
+    assert [f.verdict for f in found] == [PROVED if one else CONTRADICTED for one in true]
+
+
 def test_no_epsilon_is_below_0() -> None:
     claims = document("remove", [step("gaussian", 1, noise_multiplier=2.0)], 0.9, 1.0)
     (result,) = (result for result in claims["results"] if result["quantity"] == "epsilon")

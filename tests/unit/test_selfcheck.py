@@ -70,12 +70,15 @@ def test_the_same_points_at_every_run() -> None:
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS, ids=lambda assumption: assumption.name)
-def test_a_primitive_16_ulp_off_is_found(assumption: Assumption, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_primitive_that_is_16_ulp_off_or_nan_is_found(
+    assumption: Assumption, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ulps = WIDER.get(assumption.name, lambda _: 16.0)
     monkeypatch.setattr(assumptions, "ASSUMPTIONS", (assumption,))
     assert self_check("quick").passed
-    monkeypatch.setattr(assumptions, "primitive", lambda path: off(primitive(path), ulps))
-    assert self_check("quick").failures == (assumption.name,)
+    for off_by in (ulps, lambda _: math.nan):
+        monkeypatch.setattr(assumptions, "primitive", lambda path, by=off_by: off(primitive(path), by))
+        assert self_check("quick").failures == (assumption.name,)
 
 
 def test_logarithms_that_are_off_next_to_minus_one_alone_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from threading import Lock
 from typing import Any, final
 
-from hockeystick.independent.balls import UnreachedError, real
+from hockeystick.independent.balls import UnreachedError, precision, real
 from hockeystick.independent.run import Run
 from hockeystick.independent.steps import SampledStep, step_of
 from hockeystick.independent.tradeoff import TradeOff
@@ -102,15 +102,15 @@ def _compared(run: Run, epsilon: float, delta: float) -> int:
     raise UnreachedError(f"delta at epsilon {epsilon!r} was enclosed to {(finite + real(infinite)).str(8)} only")
 
 
-def _infinite_epsilon(run: Run, delta: float) -> int:
-    """The sign of the mass at infinity less delta; 1 too where they are equal and losses have no bound."""
-    infinite = run.infinite()
-    over = real(infinite) - real(Fraction(delta))
-    if over > 0 or (over == 0 and run.limit() is None):
-        return 1
-    if over < 0 or isinstance(infinite, Fraction):
-        return -1
-    raise UnreachedError("the mass at infinity is too near to delta")
+def _infinite(run: Run, level: float) -> int:
+    """The sign of the mass at infinity less a number; 0 only where they are equal; else UnreachedError."""
+    for goal in _GOALS:
+        with precision(2 * goal + run.count.bit_length()):
+            infinite, at = run.infinite(), Fraction(level)
+            rest = infinite - at if isinstance(infinite, Fraction) else infinite - real(at)
+            if rest > 0 or rest < 0 or rest == 0:
+                return int(rest > 0) - int(rest < 0)
+    raise UnreachedError("the mass at infinity is too near to the value claimed")
 
 
 def _at(run: Run, quantity: str, level: float, value: float) -> int:
@@ -122,12 +122,10 @@ def _at(run: Run, quantity: str, level: float, value: float) -> int:
     if quantity == "delta" and value == math.inf:
         return -1
     if quantity == "delta":
-        if level == math.inf:
-            rest = real(run.infinite()) - real(Fraction(value))
-            return int(rest > 0) - int(rest < 0)
-        return _compared(run, level, value)
+        return _infinite(run, value) if level == math.inf else _compared(run, level, value)
     if value == math.inf:
-        return 0 if _infinite_epsilon(run, level) > 0 else -1
+        over = _infinite(run, level)
+        return 0 if over > 0 or (over == 0 and run.limit() is None) else -1
     sign = _compared(run, value, level)
     if sign == 0:  # delta is met here; is it exceeded before?
         limit = run.limit()

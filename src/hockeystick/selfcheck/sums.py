@@ -5,6 +5,7 @@ Floats are exact numbers, and balls of a thousand bits hold their sums and produ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -33,9 +34,15 @@ def _cases(generator: np.random.Generator, count: int) -> Iterator[Array]:
         yield np.concatenate(([1.0], np.full(size - 1, U * (1.0 - 2.0**-40))))
 
 
+def _size(ball: Any) -> float:
+    """An upper bound, infinite where it is no number: NaN is above nothing."""
+    size = float(ball.abs_upper())
+    return math.inf if math.isnan(size) else size
+
+
 def _distance(value: complex, truth: Any) -> float:
     """An upper bound."""
-    return float((acb(value) - truth).abs_upper())
+    return _size(acb(value) - truth)
 
 
 @final
@@ -150,7 +157,7 @@ def power(call: Call, generator: np.random.Generator, count: int) -> float:
     for exponent in _EXPONENTS:
         for b, found in zip(base.tolist(), call(base, exponent).tolist(), strict=True):
             truth = acb(b) ** exponent
-            worst = max(worst, float(((acb(found) - truth) / truth).abs_upper()) / exponent)
+            worst = max(worst, _size((acb(found) - truth) / truth) / exponent)
     return worst
 
 
