@@ -297,6 +297,11 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
     script = told(capsys, "completion", "bash")
     ask = "COMP_WORDS=(hockeystick {}); COMP_CWORD={}; _hockeystick; echo ${{COMPREPLY[@]}}"
     asked = {("'ver'", 1): "verify", ("dpsgd --adjacency 'sub'", 3): "substitute", ("curve x --pl", 3): "--plot"}
+    asked |= {
+        ("ledger spend --wh", 3): "--why",
+        ("ledger add-dataset --period 'y'", 4): "year",
+        ("dpsgd --po", 2): "--population",
+    }
     for (words, place), expected in asked.items():
         run = subprocess.run(
             [BASH, "-c", script + ask.format(words, place)], capture_output=True, text=True, check=True, timeout=20
@@ -419,3 +424,13 @@ def test_a_reader_that_has_seen_enough_is_no_failure(spec: str) -> None:
     )
     assert run.stderr == ""
     assert run.returncode == 0
+
+
+def test_the_status_says_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is still in the buffer when its reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as patched, os.fdopen(writer, "w", encoding="utf-8") as nobody:
+        patched.setattr(sys, "stdout", nobody)
+        run = ["--noise-multiplier", "1", "--batch-size", "5", "--population", "500", "--steps", "2"]
+        assert main(["dpsgd", *run, "--delta", "0.1"]) == Status.NOT_CERTIFIED

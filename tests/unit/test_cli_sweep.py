@@ -59,6 +59,10 @@ def test_the_noise_is_found_for_each_target(capsys: pytest.CaptureFixture[str]) 
     noises = [float(line.split()[-1]) for line in lines]
     assert noises[0] > noises[1]
     assert noises[2] > noises[3]
+    assert main([*GRID, "--epsilon", "1,2", "--tolerance", "1e-2", "--json"]) == Status.OK
+    table = json.loads(capsys.readouterr().out)
+    sides = zip(table["noise_multiplier_lower"], table["noise_multiplier_upper"], strict=True)
+    assert all(1e-5 < upper / lower - 1.0 < 1.1e-2 for lower, upper in sides)
 
 
 def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

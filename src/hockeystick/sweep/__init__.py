@@ -65,7 +65,7 @@ def sweep(
     adjacency : str or list of str
         The neighbouring relation, as for `hockeystick.account`.
     tolerance, accountant
-        As for `hockeystick.account`.
+        As for `hockeystick.account`; with ``find`` how close a value is found is a matter of ``settings``.
     find : str, optional
         The argument of ``family`` to calibrate: for each plan the best value that is proved to meet the target.
     mu, advantage : float or list of float
