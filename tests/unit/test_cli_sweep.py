@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,19 @@ def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.Captu
         Status.NO_ANSWER
     )
     assert "use more noise" in capsys.readouterr().out
+
+
+def test_an_interrupted_sweep_shows_what_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["hockeystick.sweep"], "rows_of", interrupted)
+    assert main([*GRID, "--noise-multiplier", "1"]) == Status.INTERRUPTED
+    told = capsys.readouterr()
+    assert told.err == "hockeystick: interrupted: 0 of 2 plans are done\n"
+    assert told.out.count("not asked: the sweep was interrupted") == 2
 
 
 def test_rows_are_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

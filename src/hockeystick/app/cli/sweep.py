@@ -15,6 +15,8 @@ noise multipliers, the smallest one that meets each target.
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from typing import Any
 
 from hockeystick import dpsgd
@@ -23,7 +25,7 @@ from hockeystick.app.cli.options import add_adjacency
 from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
-from hockeystick.sweep import Sweep, sweep
+from hockeystick.sweep import INTERRUPTED, Sweep, sweep
 
 _DIGITS = 6
 _BY_SIZES = tuple(name for name in schemes() if name not in {"cut-batches", "micro-batches"})
@@ -66,11 +68,17 @@ def run(options: argparse.Namespace) -> Status:
         grid |= {"find": "noise_multiplier", "epsilon": options.epsilon, "settings": settings}
     if options.adjacency is not None:
         grid["adjacency"] = options.adjacency
-    found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "interrupted: ", RuntimeWarning)  # is said below, by the command
+        found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
     if options.json:
         print_json(found.to_table())
     else:
         print(_shown(found))
+    done = sum(row.refused != INTERRUPTED for row in found.rows)
+    if done < len(found.rows):
+        print(f"hockeystick: interrupted: {done} of {len(found.rows)} plans are done", file=sys.stderr)
+        return Status.INTERRUPTED
     return Status.OK if found.complete else Status.NO_ANSWER
 
 
