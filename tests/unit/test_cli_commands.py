@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -381,6 +382,18 @@ def test_progress_on_a_terminal_counts_and_wipes_its_line() -> None:
     assert "working" in stream.getvalue()
     assert "2/2" in stream.getvalue()
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_stays_on_one_line_of_a_narrow_terminal() -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 10))
+    with os.fdopen(slave, "w") as stream:
+        with Progress("work of a long name", stream=stream, delay=0.0):
+            time.sleep(0.05)
+        shown = os.read(master, 4096).decode().split("\r\x1b[K")
+    os.close(master)
+    assert "| work of" in shown
+    assert all(len(line) < 10 for line in shown)
 
 
 def test_quick_work_shows_no_progress() -> None:
