@@ -349,6 +349,12 @@ def test_a_sentence_for_a_paper_says_of_which_of_many_runs_it_is() -> None:
         assert "Tuning is assumed as follows. The best of a Poisson number of runs, 10 on average" in sentence
 
 
+def test_a_sentence_for_a_paper_says_that_it_is_of_one_direction_alone() -> None:
+    one_way = latex(of('"gaussian"\nnoise_multiplier = 2.0', "adjacency = 'add'\ndelta = 1e-5"))
+    assert "-differentially private in the direction add alone with $" in one_way
+    assert "direction" not in latex(of('"gaussian"\nnoise_multiplier = 2.0', "delta = 1e-5"))
+
+
 def test_a_record_states_a_finite_epsilon_where_there_is_one() -> None:
     record = deployment_record(of('"gaussian"\nnoise_multiplier = 1.0', "delta = [0, 1e-5]"))
     assert "epsilon: 4.3772\n      delta: 1.0e-05" in record

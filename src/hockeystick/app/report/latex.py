@@ -11,7 +11,7 @@ from typing import Any
 
 from hockeystick.app.report.content import Content, capital
 from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
-from hockeystick.app.report.words import change_words, known_of_none
+from hockeystick.app.report.words import alone, change_words, known_of_none
 from hockeystick.app.spec.cautions import verdict
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
@@ -43,9 +43,8 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     given, level = asked(result)
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
     symbol = symbols[result["quantity"]]
-    together = (
-        "all releases together" if content.specification.tuning is None else "all releases together of the best run"
-    )
+    together = f"all releases together{'' if content.specification.tuning is None else ' of the best run'}"
+    private = f"$(\\varepsilon, \\delta)$-differentially private{alone(content.specification)}"
     at = f"${symbols[given]} = {_number(plain(level))}$"
     setting = f"where neighbouring datasets differ in that {_escaped(change_words(content.specification))}"
     upper = _number(quoted(result))
@@ -58,12 +57,12 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
     if content.broken:
         return (
-            f"If every assumption held, {together} would be $(\\varepsilon, \\delta)$-differentially private with"
-            f" ${symbol} \\le {upper}$ at {at}, {setting}; as it is, nothing is certified \\cite{{hockeystick}}."
+            f"If every assumption held, {together} would be {private} with ${symbol} \\le {upper}$ at {at}, {setting};"
+            " as it is, nothing is certified \\cite{hockeystick}."
         )
     return (
-        f"{capital(together)} are $(\\varepsilon, \\delta)$-differentially private with ${symbol} \\le {upper}$"
-        f" at {at}, {setting}; the bound is certified{below} \\cite{{hockeystick}}."
+        f"{capital(together)} are {private} with ${symbol} \\le {upper}$ at {at}, {setting};"
+        f" the bound is certified{below} \\cite{{hockeystick}}."
     )
 
 
