@@ -223,7 +223,7 @@ class Estimate(_Answer):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        rows = [("about", notebook.values(self.value)), ("error about", notebook.values(self.error))]
+        rows = [("about", notebook.values(self.value)), ("estimated error", notebook.values(self.error))]
         rows += [("method", self.method), *(("note", note) for note in self.notes)]
         return notebook.table("Estimate, not proved", rows)
 

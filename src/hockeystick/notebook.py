@@ -54,9 +54,10 @@ def bracket(lower: Any, upper: Any) -> str:
 
 
 def values(numbers: Any) -> str:
-    """A number that is no bound, or the first of several, rounded to nearest."""
+    """A number that is no bound, or the first of several, rounded to nearest; NaN is none that is known."""
     flat = np.ravel(np.asarray(numbers))
-    return _with_rest([nearest(float(number), 6) for number in flat[:_SHOWN]], flat.size)
+    shown = ["unknown" if np.isnan(number) else nearest(float(number), 6) for number in flat[:_SHOWN]]
+    return _with_rest(shown, flat.size)
 
 
 def most(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ Item = TypeVar("Item")
 
 _FRAMES = "|/-\\"
 _WIDTH = 24
+_COLUMNS = 80  # of what does not say how many it has
 _WIPE = "\r\x1b[K"
 _BLANK = f"\r{'':78}\r"  # notebooks know no codes that wipe
 _EVERY, _SELDOM = 0.125, 1.0  # seconds; notebooks keep all that is written
@@ -105,11 +106,17 @@ class Progress:
             bar = ""
         return f"{frame} {self._label}{bar} {seconds:.0f} s"
 
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        except (AttributeError, OSError, ValueError):  # a notebook's
+            return _COLUMNS
+
     def _spin(self, stop: threading.Event) -> None:
         if stop.wait(self._delay):
             return
         while True:
-            self._stream.write(self._wipe + self.line())
+            self._stream.write(self._wipe + self.line()[: self._columns() - 1])  # of one that wraps the end is wiped
             self._stream.flush()
             if stop.wait(self._every):
                 break

@@ -127,6 +127,9 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         if target.exists():
             beside.chmod(target.stat().st_mode)
         beside.replace(target)
+    except OSError as error:
+        error.filename = os.fspath(path)  # the one that was asked for
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

@@ -87,7 +87,7 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,1\n", "the first line must name the columns score and member"),
+        ("a,b\n1,1\n", "the first line must name the columns score and member, with a comma between, got 'a,b'"),
         ("score,member\n1,yes\n", "scores.csv:2: error: member must be 1 or 0, got 'yes'"),
         ("score,member\nhigh,1\n", "scores.csv:2: error: score must be a number"),
         (f"score,member\n{'1' * 200_000},1\n", "scores.csv:1: error: score must be a number (field larger"),

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -297,6 +298,11 @@ def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
     script = told(capsys, "completion", "bash")
     ask = "COMP_WORDS=(hockeystick {}); COMP_CWORD={}; _hockeystick; echo ${{COMPREPLY[@]}}"
     asked = {("'ver'", 1): "verify", ("dpsgd --adjacency 'sub'", 3): "substitute", ("curve x --pl", 3): "--plot"}
+    asked |= {
+        ("ledger spend --wh", 3): "--why",
+        ("ledger add-dataset --period 'y'", 4): "year",
+        ("dpsgd --po", 2): "--population",
+    }
     for (words, place), expected in asked.items():
         run = subprocess.run(
             [BASH, "-c", script + ask.format(words, place)], capture_output=True, text=True, check=True, timeout=20
@@ -378,6 +384,18 @@ def test_progress_on_a_terminal_counts_and_wipes_its_line() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_progress_stays_on_one_line_of_a_narrow_terminal() -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 10))
+    with os.fdopen(slave, "w") as stream:
+        with Progress("work of a long name", stream=stream, delay=0.0):
+            time.sleep(0.05)
+        shown = os.read(master, 4096).decode().split("\r\x1b[K")
+    os.close(master)
+    assert "| work of" in shown
+    assert all(len(line) < 10 for line in shown)
+
+
 def test_quick_work_shows_no_progress() -> None:
     stream = Terminal()
     with Progress("working", stream=stream, delay=5.0):
@@ -419,3 +437,13 @@ def test_a_reader_that_has_seen_enough_is_no_failure(spec: str) -> None:
     )
     assert run.stderr == ""
     assert run.returncode == 0
+
+
+def test_the_status_says_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is still in the buffer when its reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with monkeypatch.context() as patched, os.fdopen(writer, "w", encoding="utf-8") as nobody:
+        patched.setattr(sys, "stdout", nobody)
+        run = ["--noise-multiplier", "1", "--batch-size", "5", "--population", "500", "--steps", "2"]
+        assert main(["dpsgd", *run, "--delta", "0.1"]) == Status.NOT_CERTIFIED

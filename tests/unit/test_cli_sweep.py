@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,10 @@ def test_the_noise_is_found_for_each_target(capsys: pytest.CaptureFixture[str]) 
     noises = [float(line.split()[-1]) for line in lines]
     assert noises[0] > noises[1]
     assert noises[2] > noises[3]
+    assert main([*GRID, "--epsilon", "1,2", "--tolerance", "1e-2", "--json"]) == Status.OK
+    table = json.loads(capsys.readouterr().out)
+    sides = zip(table["noise_multiplier_lower"], table["noise_multiplier_upper"], strict=True)
+    assert all(1e-5 < upper / lower - 1.0 < 1.1e-2 for lower, upper in sides)
 
 
 def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,6 +71,19 @@ def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.Captu
         Status.NO_ANSWER
     )
     assert "use more noise" in capsys.readouterr().out
+
+
+def test_an_interrupted_sweep_shows_what_is_done(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["hockeystick.sweep"], "rows_of", interrupted)
+    assert main([*GRID, "--noise-multiplier", "1"]) == Status.INTERRUPTED
+    told = capsys.readouterr()
+    assert told.err == "hockeystick: interrupted: 0 of 2 plans are done\n"
+    assert told.out.count("not asked: the sweep was interrupted") == 2
 
 
 def test_rows_are_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

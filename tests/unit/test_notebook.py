@@ -75,6 +75,7 @@ def test_an_estimate_is_not_shown_as_a_bracket() -> None:
     estimate = hs.account(RUN, accountant=hs.accountants.GaussianLimit()).epsilon(1e-5)
     assert "not proved" in text(estimate)
     assert "[" not in text(estimate)
+    assert re.search(r"estimated error\s+unknown", text(estimate))
 
 
 def test_a_curve_shows_epsilon_where_that_is_quick() -> None:

@@ -167,14 +167,14 @@ def test_few_points_have_a_legible_tick_each() -> None:
 def test_contours_pass_between_the_plans_on_either_side_of_a_level() -> None:
     found = hs.sweep(
         lambda noise, steps, rate: hs.Gaussian(noise).poisson(rate) * steps,
-        noise=[0.8, 1.0, 1.2],
+        noise=[1.2, 0.8, 1.0],
         rate=[0.01, 1.5],
         steps=[100, 1000, 5000],
         delta=1e-5,
     )
     figure = plots.contours(found, x="steps", y="noise", at={"rate": 0.01}, levels=[2.0])
     (line,) = figure.axes[0].collections[0].get_paths()
-    upper = np.asarray(found.bound.upper)[:, 0, :]
+    upper = np.asarray(found.bound.upper)[[1, 2, 0], 0, :]
     for steps, noise in line.vertices:
         i, j = np.searchsorted([0.8, 1.0, 1.2], noise), np.searchsorted([100, 1000, 5000], steps)
         near = upper[max(i - 1, 0) : i + 1, max(j - 1, 0) : j + 1]
@@ -187,6 +187,10 @@ def test_contours_pass_between_the_plans_on_either_side_of_a_level() -> None:
         plots.contours(found)
     with pytest.raises(ValueError, match=r"rate has no value 0\.1"):
         plots.contours(found, at={"rate": 0.1})
+    with pytest.raises(ValueError, match="needs two different axes"):
+        plots.contours(found, x="noise", y="steps", at={"rate": 0.01, "noise": 1.0})
+    with pytest.raises(ValueError, match=r"two different numbers or more along either axis, got steps=\[2, 2\]"):
+        plots.contours(hs.sweep(lambda steps, of: of * steps, steps=[2, 2], of=[hs.Gaussian(1.0)], delta=1e-5))
 
 
 def test_contours_of_what_was_found_are_of_the_safe_values() -> None:

@@ -341,6 +341,20 @@ def test_where_no_epsilon_is_finite_nothing_is_called_a_guarantee() -> None:
     assert "Pure DP" in deployment_record(of('"laplace"\nscale = 2.0', "delta = 0"))
 
 
+def test_a_sentence_for_a_paper_says_of_which_of_many_runs_it_is() -> None:
+    tuning = "[tuning]\nruns = 'poisson'\nmean = 10"
+    for more, of_all in ((tuning, "All"), (f"{tuning}\n[circumstances]\nadaptive = 'yes'", "all")):
+        sentence = latex(of('"gaussian"\nnoise_multiplier = 2.0', "delta = 1e-5", more))
+        assert f"{of_all} releases together of the best run " in sentence
+        assert "Tuning is assumed as follows. The best of a Poisson number of runs, 10 on average" in sentence
+
+
+def test_a_sentence_for_a_paper_says_that_it_is_of_one_direction_alone() -> None:
+    one_way = latex(of('"gaussian"\nnoise_multiplier = 2.0', "adjacency = 'add'\ndelta = 1e-5"))
+    assert "-differentially private in the direction add alone with $" in one_way
+    assert "direction" not in latex(of('"gaussian"\nnoise_multiplier = 2.0', "delta = 1e-5"))
+
+
 def test_a_record_states_a_finite_epsilon_where_there_is_one() -> None:
     record = deployment_record(of('"gaussian"\nnoise_multiplier = 1.0', "delta = [0, 1e-5]"))
     assert "epsilon: 4.3772\n      delta: 1.0e-05" in record

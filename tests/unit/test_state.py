@@ -165,6 +165,12 @@ def test_two_writers_of_one_file_leave_a_whole_state_at_every_moment(tmp_path: P
     assert [kept.name for kept in tmp_path.iterdir()] == ["odometer.json"]
 
 
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "odometer.json"
+    with pytest.raises(FileNotFoundError, match=r"odometer\.json'$"):
+        begun("odometer").save(path)
+
+
 @pytest.mark.parametrize("name", ["run.toml", "linked.toml"])
 def test_a_file_whose_writing_is_interrupted_stays_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.app.canvas import GREY, LINE, Array, canvas, finished
 from hockeystick.errors import public_door
@@ -59,7 +60,8 @@ def contours(
     if not isinstance(sweep, Sweep):
         raise TypeError(f"sweep must be what hockeystick.sweep returns, got {sweep!r}")
     across, up, values = _plane(sweep, x, y, dict(at or {}))
-    axes_values = [np.asarray(sweep.grid.axes[name], dtype=np.float64) for name in (across, up)]
+    (along_x, columns), (along_y, rows) = _along(sweep, across), _along(sweep, up)
+    axes_values, values = (along_x, along_y), values[np.ix_(rows, columns)]
     same = ", ".join(f"{name} {value}" for name, value in {**sweep.grid.fixed, **(at or {})}.items())
     figure, axes = canvas(title or f"{sweep.quantity} at {same}", ax)
     shown = values[np.isfinite(values)]
@@ -83,7 +85,7 @@ def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tu
     across = x if x is not None else (free.pop(0) if free else "")
     up = y if y is not None else (free.pop(0) if free else "")
     unknown = {across, up, *at} - set(axes)
-    if free or unknown or across == up:
+    if free or unknown or across == up or not at.keys().isdisjoint({across, up}):
         raise ValueError(
             f"a picture needs two different axes of {', '.join(axes)}, and a value of every other one in at=, got"
             f" x={x!r}, y={y!r}, at={at!r}"
@@ -97,6 +99,16 @@ def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tu
     plane = values[place]
     kept = [name for name in axes if name not in at]
     return across, up, plane.T if kept.index(across) < kept.index(up) else plane
+
+
+def _along(sweep: Sweep, name: str) -> tuple[Array, NDArray[np.intp]]:
+    """The different numbers of an axis, from the smallest to the largest, and where in it they are."""
+    given = sweep.grid.axes[name]
+    numbers = [float(value) for value in given if isinstance(value, Real)]
+    along, places = np.unique(numbers, return_index=True)
+    if len(numbers) < len(given) or along.size < 2:
+        raise ValueError(f"lines need two different numbers or more along either axis, got {name}={list(given)!r}")
+    return along, places
 
 
 def _levels(shown: Array) -> Array:

@@ -33,7 +33,8 @@ _PLANS = 4096  # in a chunk, at most: a few seconds' work
 _SEARCHES = 512  # in a chunk, of several lines: some seconds' work
 _EACH = 4  # chunks a worker gets at least, where there are enough plans
 _MAPPED = 24  # chunks for workers of an unknown number
-_INTERRUPTED = "not asked: the sweep was interrupted"
+INTERRUPTED = "not asked: the sweep was interrupted"
+"""Why a plan has no answer where nobody came to ask it."""
 
 
 @public_door
@@ -65,7 +66,7 @@ def sweep(
     adjacency : str or list of str
         The neighbouring relation, as for `hockeystick.account`.
     tolerance, accountant
-        As for `hockeystick.account`.
+        As for `hockeystick.account`; with ``find`` how close a value is found is a matter of ``settings``.
     find : str, optional
         The argument of ``family`` to calibrate: for each plan the best value that is proved to meet the target.
     mu, advantage : float or list of float
@@ -206,4 +207,4 @@ def _rows(
                 progress.count(len(rows), len(plans))
         except KeyboardInterrupt:
             warnings.warn(f"interrupted: {len(rows)} of {len(plans)} plans are done", RuntimeWarning, stacklevel=4)
-    return [rows.get(number) or plan.trivial(_INTERRUPTED) for number, plan in enumerate(plans)]
+    return [rows.get(number) or plan.trivial(INTERRUPTED) for number, plan in enumerate(plans)]

@@ -111,8 +111,9 @@ def _scores(name: str) -> tuple[list[float], list[float]]:
     scores: dict[str, list[float]] = {"1": [], "0": []}
     rows = csv.DictReader(io.StringIO(read_text(name)))
     try:
-        if not {"score", "member"} <= set(rows.fieldnames or ()):
-            raise CommandError(f"{name}: error: the first line must name the columns score and member")
+        if not {"score", "member"} <= set(heads := rows.fieldnames or ()):
+            named = "the first line must name the columns score and member, with a comma between"
+            raise CommandError(f"{name}: error: {named}, got {','.join(heads)!r}")
         for row in rows:
             into = scores.get(str(row["member"]).strip())
             if into is None:

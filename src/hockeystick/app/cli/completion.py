@@ -39,11 +39,11 @@ def run(options: argparse.Namespace) -> Status:
 def _options(parser: Parser) -> Options:
     found: Options = {}
     for action in parser._actions:  # noqa: SLF001 - see `run`
-        values = tuple(map(str, action.choices)) if action.choices else ()
-        if action.option_strings:
-            found[action.option_strings[-1]] = values
-        elif values:
-            found[""] = values
+        values = tuple(map(str, action.choices or ()))
+        for inner in action.choices.values() if isinstance(action.choices, dict) else ():
+            found = _options(inner) | found  # of an action of the command; the first of a name says its values
+        names = [name for name in action.option_strings if name.startswith("--")]
+        found |= dict.fromkeys(names or [""] * bool(values), values)
     return found
 
 

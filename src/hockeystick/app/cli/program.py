@@ -68,6 +68,7 @@ def _said(module: Any) -> tuple[str, str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    status: int = Status.OK
     try:
         if sys.stdout is None:
             raise CommandError("hockeystick: error: stdout is closed: the answer has nowhere to go")
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed("hockeystick: error: the input is nested too deeply")
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _abandon_stdout()
-        return Status.OK
+        return status
     except OSError as error:
         return _failed(f"hockeystick: error: {_unopened(error)}")
 

@@ -15,15 +15,17 @@ noise multipliers, the smallest one that meets each target.
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from typing import Any
 
 from hockeystick import dpsgd
 from hockeystick.app.cli.answer import print_json, table
-from hockeystick.app.cli.options import add_adjacency, add_tolerance
+from hockeystick.app.cli.options import add_adjacency
 from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
-from hockeystick.sweep import Sweep, sweep
+from hockeystick.sweep import INTERRUPTED, Sweep, sweep
 
 _DIGITS = 6
 _BY_SIZES = tuple(name for name in schemes() if name not in {"cut-batches", "micro-batches"})
@@ -46,7 +48,8 @@ def add(parser: Parser) -> None:
     words = f"how batches of such sizes are drawn: {', '.join(_BY_SIZES)} (default: {_BY_SIZES[0]})"
     option(parser, "--sampling", listed(lambda _: _scheme), "SCHEME[,SCHEME]", words)
     add_adjacency(parser)
-    add_tolerance(parser)
+    words = "width of the bracket asked for: in epsilon, or relative to the noise that is found (default: 0.001; 1e-05)"
+    option(parser, "--tolerance", positive, "W", words)
     option(parser, "--workers", count, "N", "processes (default: 1)", default=1)
     kept = parser.add_mutually_exclusive_group()
     kept.add_argument("--file", metavar="FILE", help="write rows as they come, to FILE.csv or FILE.parquet")
@@ -59,16 +62,23 @@ def run(options: argparse.Namespace) -> Status:
         options.parser.error("give either --noise-multiplier, or --epsilon to find it")
     grid = {**_sampler(options), "steps": options.steps, "delta": options.delta}
     if options.epsilon is None:
-        grid = {"noise_multiplier": options.noise_multiplier, **grid, "tolerance": options.tolerance}
+        grid = {"noise_multiplier": options.noise_multiplier, **grid, "tolerance": options.tolerance or 1e-3}
     else:
-        grid |= {"find": "noise_multiplier", "epsilon": options.epsilon, "settings": {"safe": "larger"}}
+        settings = {"safe": "larger", "precision": options.tolerance or 1e-5}
+        grid |= {"find": "noise_multiplier", "epsilon": options.epsilon, "settings": settings}
     if options.adjacency is not None:
         grid["adjacency"] = options.adjacency
-    found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "interrupted: ", RuntimeWarning)  # is said below, by the command
+        found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
     if options.json:
         print_json(found.to_table())
     else:
         print(_shown(found))
+    done = sum(row.refused != INTERRUPTED for row in found.rows)
+    if done < len(found.rows):
+        print(f"hockeystick: interrupted: {done} of {len(found.rows)} plans are done", file=sys.stderr)
+        return Status.INTERRUPTED
     return Status.OK if found.complete else Status.NO_ANSWER
 
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.app.report.content import Content
+from hockeystick.app.report.content import Content, capital
 from hockeystick.app.report.numbers import asked, number, plain, quoted, rounded_down
-from hockeystick.app.report.words import change_words, known_of_none
+from hockeystick.app.report.words import alone, change_words, known_of_none
 from hockeystick.app.spec.cautions import verdict
 
 _MARKS = {mark: f"\\{mark}" for mark in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
@@ -23,14 +23,14 @@ def latex(receipt: Mapping[str, Any]) -> str:
     sentences = [_sentence(content, result) for result in content.results]
     releases = " ".join(f"{_escaped(row.name)} {_escaped(row.text)}" for row in content.steps())
     releases = releases.replace(" x ", r" $\times$ ")
-    sampling = [row.text for row in content.guarantee() if row.name == "Sampling"]
+    assumed = [row for row in content.guarantee() if row.name in {"Sampling", "Tuning"}]
     return "\n".join(
         [
             f"% {_one_line(content.title)}: privacy receipt of {receipt['created']}, {receipt['checksum']}",
             *([f"{verdict(content.broken)}. {_escaped(' '.join(content.broken))}"] if content.broken else []),
             *sentences,
             f"The releases are: {releases}",
-            *(f"Sampling is assumed as follows. {_escaped(words)}" for words in sampling),
+            *(f"{row.name} is assumed as follows. {_escaped(row.text)}" for row in assumed),
             "",
             "% For the bibliography:",
             *(f"% {line}" for line in _entry(receipt)),
@@ -43,6 +43,8 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     given, level = asked(result)
     symbols = {"epsilon": r"\varepsilon", "delta": r"\delta"}
     symbol = symbols[result["quantity"]]
+    together = f"all releases together{'' if content.specification.tuning is None else ' of the best run'}"
+    private = f"$(\\varepsilon, \\delta)$-differentially private{alone(content.specification)}"
     at = f"${symbols[given]} = {_number(plain(level))}$"
     setting = f"where neighbouring datasets differ in that {_escaped(change_words(content.specification))}"
     upper = _number(quoted(result))
@@ -55,12 +57,12 @@ def _sentence(content: Content, result: Mapping[str, Any]) -> str:
     below = "" if lower == "0" else f", and for the stated mechanisms ${symbol} \\ge {lower}$"
     if content.broken:
         return (
-            f"If every assumption held, all releases together would be $(\\varepsilon, \\delta)$-differentially private"
-            f" with ${symbol} \\le {upper}$ at {at}, {setting}; as it is, nothing is certified \\cite{{hockeystick}}."
+            f"If every assumption held, {together} would be {private} with ${symbol} \\le {upper}$ at {at}, {setting};"
+            " as it is, nothing is certified \\cite{hockeystick}."
         )
     return (
-        f"All releases together are $(\\varepsilon, \\delta)$-differentially private with ${symbol} \\le {upper}$"
-        f" at {at}, {setting}; the bound is certified{below} \\cite{{hockeystick}}."
+        f"{capital(together)} are {private} with ${symbol} \\le {upper}$ at {at}, {setting};"
+        f" the bound is certified{below} \\cite{{hockeystick}}."
     )
 
 

@@ -154,10 +154,10 @@ def headline(specification: Specification, quantity: str, given: float, result: 
         return f"no finite epsilon {known_of_none(float(result.lower))} at delta {plain(given)}"
     else:
         value, kind = rounded_up(float(result.upper)), IF_HELD if specification.broken else "certified"
-    return f"({', '.join(_pair(quantity, given, value))})-differential privacy{_alone(specification)}, {kind}"
+    return f"({', '.join(_pair(quantity, given, value))})-differential privacy{alone(specification)}, {kind}"
 
 
-def _alone(specification: Specification) -> str:
+def alone(specification: Specification) -> str:
     """What is said of a guarantee in one direction: it bounds how far a step that way lowers a probability, no more."""
     adjacency = specification.adjacency
     return f" in the direction {adjacency} alone" if adjacency in {"add", "remove"} else ""
@@ -189,11 +189,11 @@ def _statement(specification: Specification, quantity: str, given: float, result
         return f"No guarantee follows: no finite epsilon {known} at delta {delta}, under {change}."
     if quantity == "delta" and float(result.upper) >= 1.0:
         return f"No guarantee follows: at delta {delta}, epsilon is {epsilon}, under {change}."
-    alone = _alone(specification)
+    way = alone(specification)
     return (
-        f"{change[0].upper()}{change[1:]} {'lowers' if alone else 'changes'} the probability of any set of outcomes of"
+        f"{change[0].upper()}{change[1:]} {'lowers' if way else 'changes'} the probability of any set of outcomes of"
         f" {steps} by a factor of at most e^{epsilon}, up to an additive {delta}: ({epsilon}, {delta})-differential"
-        f" privacy{alone}."
+        f" privacy{way}."
     )
 
 

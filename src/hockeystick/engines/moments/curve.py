@@ -39,6 +39,7 @@ from hockeystick.transforms.saddle import round_tilt
 Conversion = Literal["tight", "classic", "quadratic"]
 
 _LARGEST_TILT = 2.0**39
+_ABOVE = "moments bound from above alone"
 _NOT_CERTIFIED = "no certified bound of the moments is known for this pair: an estimate of the bound"
 
 
@@ -56,7 +57,7 @@ class MomentsCurve(CumulantCurve):
         finite = exp_up(min(self._log_delta(epsilon), 0.0))
         upper = min(up(finite + high, 4.0 * ELEMENTARY), 1.0)
         if self.is_certified:
-            return Bound(low, upper, self.method, ("the lower side is trivial",))
+            return Bound(low, upper, self.method, (_ABOVE,))
         return Estimate(upper, math.nan, self.method, (_NOT_CERTIFIED,))
 
     def epsilon_inside(self, delta: float) -> Bound | Estimate:
@@ -65,7 +66,7 @@ class MomentsCurve(CumulantCurve):
         known = max(self.largest_loss, 0.0) if delta >= high else math.inf  # proved without moments
         upper = min(self._epsilon(math.log(left)) if left > 0.0 else math.inf, known)
         if self.is_certified or upper == known:
-            return Bound(0.0, max(upper, 0.0), self.method, ("the lower side is trivial",))
+            return Bound(0.0, max(upper, 0.0), self.method, (_ABOVE,))
         return Estimate(max(upper, 0.0), math.nan, self.method, (_NOT_CERTIFIED,))
 
     def _log_moment(self, theta: float) -> float:
