@@ -99,6 +99,7 @@ def test_a_saved_state_goes_on_as_if_never_interrupted() -> None:
         {"compositions": [{"event": {}, "count": 1}]},
         {"compositions": [{"event": vars(event()), "count": 0}]},
         {"compositions": [{"event": vars(event(population=999)), "count": 1}]},
+        {"compositions": [{"event": vars(event()) | {"noise_multiplier": 10**400}, "count": 1}]},
     ],
 )
 def test_a_state_that_is_none_is_refused_and_changes_nothing(change: dict[str, Any]) -> None:

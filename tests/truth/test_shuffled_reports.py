@@ -78,6 +78,8 @@ def response(true: Fraction, categories: int) -> tuple[tuple[Fraction, ...], ...
         (((F(1, 2), F(1, 2), F(0)), (F(1, 4), F(1, 2), F(1, 4))), 5),  # a report that one value never gives
         (((F(1, 2), F(1, 2), F(0)), (F(1, 4), F(1, 2), F(1, 4))), 1),
         (((F(5, 8), F(2, 8), F(1, 8)), (F(1, 8), F(3, 8), F(4, 8)), (F(2, 8), F(4, 8), F(2, 8))), 4),
+        (((F(1, 2), F(1, 2)), (F(1, 4), F(3, 4)), (F(1, 10**200), 1 - F(1, 10**200))), 3),  # hardly ever blanketed
+        (((F(3, 10**50), 1 - F(3, 10**50)), (F(2, 10**50), 1 - F(2, 10**50))), 2),  # hardly ever reported
     ],
 )
 def test_no_datasets_of_few_people_are_above_and_some_are_not_below(
@@ -89,6 +91,17 @@ def test_no_datasets_of_few_people_are_above_and_some_are_not_below(
         assert answer.lower <= truth <= answer.upper
         if people == 1:
             assert answer.upper <= truth * (1 + mp.mpf("1e-3")) + mp.mpf("1e-6")
+
+
+@pytest.mark.parametrize("least", [F(1, 10**9), F(1, 10**17), F(1, 10**200)])
+def test_shuffling_is_never_above_a_report_that_is_seen(least: Fraction) -> None:
+    """Of a report that is rarely blanketed, whose ratios spread phi far; and far out, where phi is nearly 0."""
+    rows = (F(1, 2), F(1, 4), F(1, 4)), (F(1, 4), F(1, 8), F(5, 8)), (least, F(1, 8), F(7, 8) - least)
+    curve = BlanketCurve(tuple(hs.ShuffledReports(rows, 3)._choices()), 3)
+    for epsilon in (0.2, 20.0, 700.0):
+        upper = curve._upper(epsilon, 1 << 12)
+        assert worst(rows, 3, epsilon) * (1 - mp.mpf("1e-35")) <= upper
+        assert upper <= worst(rows, 1, min(epsilon, 600.0)) * (1 + mp.mpf("1e-9"))
 
 
 def counted(categories: int, held: tuple[int, ...], true: int, other: int) -> Counter[tuple[int, ...]]:

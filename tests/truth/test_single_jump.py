@@ -157,7 +157,8 @@ def test_what_no_single_step_decides_is_left_to_others() -> None:
     assert low[[0, 1, 3]].tolist() == [0.0] * 3
     assert (high[[0, 1, 3]] == math.inf).all()
     for sigma in (1e20, 1e100):
-        assert jump(sigma, 100, 1e-9) == (0.0, math.inf)
+        for epsilon in (1e-9, 2.0):  # and no transform of the others is a float64
+            assert jump(sigma, 100, epsilon) == (0.0, math.inf)
     assert AllocatedCurve(GaussianPair(1.0), 100, mirrored=True).single_jump is None
     assert AllocatedCurve(LaplacePair(1.0), 100).single_jump is None
 

@@ -125,7 +125,7 @@ class HockeystickAccountant:
         given: Any = state.get("compositions")
         try:
             self._compositions = [self._checked(GaussianPrivacyEvent(**one["event"]), one["count"]) for one in given]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"accountant state has an invalid composition: {error}") from error
 
     def _checked(self, event: GaussianPrivacyEvent, count: int) -> tuple[GaussianPrivacyEvent, int]:

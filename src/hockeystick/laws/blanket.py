@@ -42,6 +42,10 @@ _HALVINGS = 30  # of an interval, for a guess
 _TILTS = 240
 _REACH = 60.0  # theta Lambda at least, and beyond what the answer is small by
 _SIDE = 14.0  # standard deviations in Lambda, at least
+_LARGEST = 600.0  # epsilon whose exponential is taken
+_SEEN = 2.0**-60  # chances of a blanket below which its report is taken to be seen: ratios to more are moderate
+_LEAST = 1e-50  # delta of a report that is seen alone, from which on shuffling is looked at
+_SMALLEST = 0.25  # phi(theta), from which on rounding leaves its logarithm
 
 
 @final
@@ -96,18 +100,17 @@ class BlanketCurve(CertifiedCurve):
 
 
 def _stop_loss(columns: Iterable[Column], people: int, epsilon: float, nodes: int) -> float:
-    """Upper bound of ``E (T_1 + ... + T_n)_+ / n``, at most 1."""
-    if epsilon > 600.0:
-        return 1.0
-    scale = Fraction(down(math.exp(epsilon), ELEMENTARY + U))  # delta falls with epsilon: rounded down
-    kept = [(m, float_beside((a - scale * b) / m, up=True)) for a, b, m in columns if m > 0]
-    exact = sum((max(a - scale * b, Fraction(0)) for a, b, m in columns if m == 0), Fraction(0))
-    alone = float_beside(exact, up=True)
-    value = np.array([t for _, t in kept])
-    if not kept or value.max() <= 0.0:
-        return min(alone, 1.0)
+    """Upper bound of ``E (T_1 + ... + T_n)_+ / n``, never above what a report tells that is seen alone."""
+    scale = Fraction(down(math.exp(min(epsilon, _LARGEST)), ELEMENTARY + U))  # delta falls with epsilon: rounded down
+    kept = [(m, a - scale * b) for a, b, m in columns if m >= _SEEN]
+    seen = sum((max(a - scale * b, Fraction(0)) for a, b, m in columns if m < _SEEN), Fraction(0))
+    alone = float_beside(seen + sum((max(gain, Fraction(0)) for _, gain in kept), Fraction(0)), up=True)
+    value = np.array([float_beside(gain / m, up=True) for m, gain in kept])
+    if alone < _LEAST or not kept or value.max() <= 0.0:
+        return alone
     log_sum = _log_positive_part(np.array([float(m) for m, _ in kept]), value, float(people), nodes)
-    return min(up(exp_up(min(log_sum, 1.0 + math.log(people))) / people + alone, 8.0 * U), 1.0)
+    shuffled = exp_up(min(log_sum, 1.0 + math.log(people))) / people + float_beside(seen, up=True)
+    return min(up(shuffled, 8.0 * U), alone)
 
 
 def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float:
@@ -121,10 +124,9 @@ def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float
         return float(mass @ np.expm1(theta * value))
 
     grid = 2.0 ** np.linspace(-30.0, 9.0, _TILTS) / top
-    theta = float(min(grid, key=lambda t: n * math.log1p(change(t)) - 2.0 * math.log(t)))
+    usable = [t for t in map(float, grid) if 1.0 + change(t) >= _SMALLEST]  # the first at least
+    theta = min(usable, key=lambda t: n * math.log1p(change(t)) - 2.0 * math.log(t))
     total = 1.0 + change(theta)
-    if not 0.25 <= total < math.inf:
-        return math.inf
     k = n * math.log(total)
     tilted = mass * np.exp(theta * value)
     spread = math.sqrt(n * float(tilted @ value**2) / total)

@@ -112,6 +112,8 @@ class _Others:
         tilts = _TILTS / math.exp(log_b)
         transforms = _log_transforms(tilts, _TILTS * (1.0 + 8.0 * U), logs, errors)
         known = np.isfinite(transforms)
+        if not known.any():
+            raise PrecisionError("no transform of the others is a float64")
         return cls(
             count,
             log_b,
