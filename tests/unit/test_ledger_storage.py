@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ import hockeystick as hs
 from hockeystick.accountants import Exact
 from hockeystick.ledger import Budget, DataSet, Ledger, LedgerError, TamperedError
 from hockeystick.ledger.records import GENESIS, Entry, kind_of
+from hockeystick.ledger.store import agrees
 from tests.ledgers import new_database, postgresql
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -307,11 +309,18 @@ def test_a_ledger_that_no_longer_says_its_version_is_refused(tmp_path: Path) -> 
 
 
 def test_a_damaged_file_is_refused_in_words(book: Ledger, tmp_path: Path) -> None:
-    with opened(tmp_path / "ledger.db") as database:
-        database.execute("update ledger_heads set dataset = x'ff00'")
-    database.close()
-    with pytest.raises(TamperedError, match=r"a data set b'\\xff\\x00', which is no text"):
-        book.verify()
+    for change, what in (  # each is read before those above
+        ("heads set number = 1.5", r"holds 1\.5, which is no whole number"),
+        ("totals set times = 'x'", "holds 'x', which is no whole number"),
+        ("totals set account = x'ff00'", r"holds b'\\xff\\x00', which is no text"),
+        ("heads set dataset = x'ff00'", r"holds b'\\xff\\x00', which is no text"),
+    ):
+        with opened(tmp_path / "ledger.db") as database:
+            database.execute(f"update ledger_{change}")
+        database.close()
+        with pytest.raises(TamperedError, match=what):
+            book.verify()
+    assert not agrees(SimpleNamespace(dataset="census", number=0, content=None, previous=GENESIS, hash=GENESIS))
     held = (tmp_path / "ledger.db").read_bytes()  # SQLite names what it cannot read by bytes that are no text
     held = held.replace(b"tableledger_version", b"table\xffedger_version").replace(b"CREATE TABLE", b"CREATE THING")
     (tmp_path / "damaged.db").write_bytes(held)

@@ -69,7 +69,8 @@ def canonical(document: Mapping[str, Any]) -> str:
 
 def digest(*parts: str) -> str:
     """The hash of texts, with where each ends."""
-    return hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+    texts = map(str, parts)  # what a damaged database holds in place of one
+    return hashlib.sha256("".join(f"{len(text)}:{text}" for text in texts).encode()).hexdigest()
 
 
 def composition_of(release: object, known: DataSet) -> Composition:

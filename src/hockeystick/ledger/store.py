@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, final
 
 from hockeystick.composition import Step
-from hockeystick.errors import needs_extra
+from hockeystick.errors import needs_extra, shown
 from hockeystick.ledger.errors import LedgerError, TamperedError
 from hockeystick.ledger.records import GENESIS, Entry, digest, runs_of
 
@@ -39,8 +39,26 @@ def _extra() -> Any:
 def tables() -> dict[str, Any]:
     """The tables, by name."""
     sa = _extra()
+    from sqlalchemy import TypeDecorator
+
+    class Kept(TypeDecorator[Any]):
+        """A type that refuses what is of another: SQLite keeps whatever was written."""
+
+        meant: str
+
+        def process_result_value(self, value: Any, dialect: object) -> Any:
+            if not isinstance(value, self.impl_instance.python_type):
+                raise TamperedError(f"the ledger holds {shown(value)}, which is no {self.meant}")
+            return value
+
+    class Text(Kept):
+        impl, meant, cache_ok = sa.String, "text", True
+
+    class Whole(Kept):
+        impl, meant, cache_ok = sa.BigInteger, "whole number", True
+
     key, held = partial(sa.Column, primary_key=True), partial(sa.Column, nullable=False)
-    name, digest, whole = sa.String(200), sa.String(64), sa.BigInteger()
+    name, digest, whole = Text(200), sa.String(64), Whole()
     columns = {
         "version": [key("version", sa.Integer)],
         "kinds": [key("hash", digest), held("text", sa.Text)],
@@ -48,13 +66,13 @@ def tables() -> dict[str, Any]:
         "entries": [
             key("dataset", name),
             key("number", whole, autoincrement=False),
-            sa.Column("refers", whole),
+            sa.Column("refers", sa.BigInteger()),
             held("content", sa.Text),
             held("previous", digest),
             held("hash", digest),
             sa.UniqueConstraint("dataset", "refers"),  # an entry is settled or corrected once
         ],
-        "totals": [key("dataset", name), key("account", sa.String(300)), key("kind", digest), held("times", whole)],
+        "totals": [key("dataset", name), key("account", Text(300)), key("kind", digest), held("times", whole)],
     }
     metadata = sa.MetaData()
     return {table: sa.Table(f"ledger_{table}", metadata, *parts) for table, parts in columns.items()}
@@ -303,9 +321,6 @@ class Rows:
         found: set[str] = set()
         for table in (tables()[name] for name in among or ("heads", "entries")):
             found |= set(self.connection.execute(_extra().select(table.c.dataset).distinct()).scalars())
-        for name in found:
-            if not isinstance(name, str):  # SQLite keeps whatever was written
-                raise TamperedError(f"the ledger speaks of a data set {name!r}, which is no text")
         return sorted(found)
 
     def rebuild(self, dataset: str, totals: Totals) -> None:
