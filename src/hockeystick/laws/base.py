@@ -4,8 +4,8 @@ Symbols: the privacy loss is ``L = ln dP/dQ``; under P it may be ``+inf`` (P put
 Q it may be ``-inf``. The hockey-stick curve is ``h(a) = P(L > ln a) - a Q(L > ln a)``, and delta(epsilon) is
 ``h(e^epsilon)``.
 
-Windows: *tails* is ``Pair.cells`` and ``Pair.tails``; *cumulants* is ``Pair.nodes`` (and the certified transforms built
-on the classes' closed forms); *samples* is ``Pair.sample``. Accountants know pairs only through them.
+Windows: *tails* is ``Pair.cells`` and ``Pair.tails``; *cumulants* is ``Pair.nodes``; *transforms* is ``Pair.summand``;
+*samples* is ``Pair.sample``. Accountants know pairs only through them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,6 @@ from hockeystick.transforms.summand import Summand
 
 if TYPE_CHECKING:
     from hockeystick.laws.run_count import RunCount
-
-
-_LOG_TAIL = -60.0  # ln of the mass of one step whose losses are looked at for its reach
 
 Measure = Literal["P", "Q"]
 """Which of the two distributions."""
@@ -183,7 +180,7 @@ class Pair(ABC):
 
     @property
     def is_merged(self) -> bool:
-        """Whether it is a law whose outcomes are merged: many digits of its curve say little of that law's."""
+        """Whether outcomes of a law are merged in it: many digits of its curve say little of that law."""
         return False
 
     @property
@@ -283,7 +280,7 @@ class Pair(ABC):
     @cached_property
     def reach(self) -> float:
         """The size of the losses (nats) beyond which there is next to no mass: a guide, like `loss_range`."""
-        low, high = self.loss_range(_LOG_TAIL, _LOG_TAIL)
+        low, high = self.loss_range(-60.0, -60.0)  # ln of the mass beyond
         return max(-low, high)
 
     @abstractmethod
