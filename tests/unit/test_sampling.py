@@ -22,6 +22,7 @@ from hockeystick.app.spec import registry
 from hockeystick.app.spec.cautions import cautions
 from hockeystick.bound import Bound
 from hockeystick.composition import Direction, Step
+from hockeystick.engines.one_sided.line import OneSidedLine
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair
 from hockeystick.laws.allocated_atoms import AllocatedAtomsPair
@@ -287,6 +288,24 @@ def test_known_datasets_that_show_next_to_nothing_are_not_accounted(monkeypatch:
     bound = hs.account(run, "zero-out").delta(epsilon=5.0)
     assert (bound.lower, bound.upper) == (0.0, pytest.approx(1.79e-18, rel=1e-2))
     assert "lower: trivial, the known datasets seem to show next to nothing" in bound.notes
+
+
+@pytest.mark.parametrize("direction", ["zero-out", "zero-in"])
+def test_merged_results_are_asked_for_few_digits(monkeypatch: pytest.MonkeyPatch, direction: Direction) -> None:
+    nodes: list[int] = []
+    made = OneSidedLine.of
+
+    def counted(*given: Any) -> OneSidedLine:
+        line = made(*given)
+        nodes.append(line.nodes)
+        return line
+
+    monkeypatch.setattr(OneSidedLine, "of", counted)
+    (pair,) = hs.Gaussian(1.0).shuffled(batch_size=1, population=50).attained(direction) or ()
+    bound: Any = Certified().directed(((pair, 10),)).delta(5.0)
+    assert 0.0 < bound.width <= 2e-5 * bound.lower
+    assert nodes
+    assert max(nodes) < 100_000  # a million for nine digits
 
 
 def test_both_sides_fall_with_epsilon_and_meet_the_epsilon_they_answer() -> None:
