@@ -38,21 +38,21 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
     (ndarray, ndarray), each of shape (n,), or None
         The masses, 0 at the points taken out, and the units. None where nothing at the top holds the curve above zero.
     """
-    hull, scale = masses.copy(), log_scale.copy()
-    n = hull.size
-    before, after = np.arange(-1, n - 1), np.arange(1, n + 1)
-    pending = [int(i) for i in np.flatnonzero(hull < 0.0)]
+    found, units, n = masses.copy(), log_scale.copy(), masses.size
+    hull, scale, losses = _seen(found), _seen(units), _seen(positions)
+    before, after = np.arange(-1, n - 1).data, np.arange(1, n + 1).data
+    pending = np.flatnonzero(found < 0.0).tolist()
     while pending:
         i = pending.pop()
         if not hull[i] < 0.0:
             continue
-        left, right = int(before[i]), int(after[i])
+        left, right = before[i], after[i]
         if right == n:
             return None
-        mass, hull[i] = float(hull[i]), 0.0
-        x = float(positions[right] - positions[i])
+        mass, hull[i] = hull[i], 0.0
+        x = losses[right] - losses[i]
         if left >= 0:
-            y = float(positions[i] - positions[left])
+            y = losses[i] - losses[left]
             share = math.expm1(-y) / math.expm1(-(x + y))  # P-mass that goes up; the rest goes down
             _hand(hull, scale, i, left, mass * math.exp(-y) * math.expm1(-x) / math.expm1(-(x + y)))
             after[left] = right
@@ -64,7 +64,12 @@ def spread_negative_masses(masses: Array, log_scale: Array, positions: Array) ->
         _hand(hull, scale, i, right, mass * share)
         if hull[right] < 0.0:
             pending.append(right)
-    return hull, scale
+    return found, units
+
+
+def _seen(values: Array) -> memoryview[float]:
+    """The same numbers, to be looked at and set one at a time: in half of the time that an array takes."""
+    return np.ascontiguousarray(values).data.cast("B").cast("d")
 
 
 def log_down(masses: Array, log_scale: Array) -> Array:
@@ -75,13 +80,13 @@ def log_down(masses: Array, log_scale: Array) -> Array:
     return np.asarray(log_scale + log - ((ELEMENTARY + 2.0 * U) * size + 2.0 * U * np.abs(log_scale)))
 
 
-def _hand(hull: Array, scale: Array, giver: int, taker: int, mass: float) -> None:
+def _hand(hull: memoryview[float], scale: memoryview[float], giver: int, taker: int, mass: float) -> None:
     """Add a negative mass, in the giver's units, to the taker, whose unit becomes larger where it is far too small."""
-    gap = float(scale[giver] - scale[taker])
+    gap = scale[giver] - scale[taker]
     if gap > 0.0 and gap + math.log(max(abs(mass), 1.0)) > _FARTHEST:
-        shrunk = float(hull[taker]) * math.exp(-gap)
+        shrunk = hull[taker] * math.exp(-gap)
         hull[taker] = shrunk - abs(shrunk) * (_SAFETY + 2.0 * U * gap) - (_LEAST if shrunk <= 0.0 else 0.0)
         scale[taker], gap = scale[giver], 0.0
     change = mass * math.exp(gap) - _LEAST
     hull[taker] += change
-    hull[taker] -= (_SAFETY + 2.0 * U * abs(gap)) * abs(change) + 2.0 * U * abs(float(hull[taker]))
+    hull[taker] -= (_SAFETY + 2.0 * U * abs(gap)) * abs(change) + 2.0 * U * abs(hull[taker])
