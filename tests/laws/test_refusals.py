@@ -86,7 +86,7 @@ PAIRS: dict[str, tuple[Pair, str, str]] = {
     ),
     "binomial": (BinomialPair(20), KNOWN, KNOWN),
     "joined": (JOINED, REFUSED, REFUSED),
-    "labelled mixture": (CUT, REFUSED, REFUSED),
+    "labelled mixture": (CUT, KNOWN, REFUSED),
     "random allocation, above": (ROUND.pair("remove"), REFUSED, REFUSED),
     "random allocation, below": ((ROUND.attained("remove") or ())[0], REFUSED, REFUSED),
     "random allocation of few outcomes": (
