@@ -7,9 +7,10 @@ steps one direction and k - i the other). Of a family of more than two, all step
 
 The search for the best split uses saddle-point estimates (nothing certified rests on them: every split is a valid
 lower bound); the best few are then accounted by the accountant in charge, but for those that are clearly behind the
-first. Few steps are accounted for every split.
+first. Few steps are accounted for every split. Where a split seems to show next to nothing beside the upper side it is
+not accounted: the lower side is then 0, which is true.
 
-Guarantee: both sides certified where the accountant's answers are. Cost: some forty estimates and one to five brackets
+Guarantee: both sides certified where the accountant's answers are. Cost: some forty estimates and up to five brackets
 an answer.
 """
 
@@ -160,7 +161,7 @@ class AttainedCurve(DirectedCurve):
         return replace(upper, lower=both.lower, decimals=None, notes=(*upper.notes, note, *self._provenance))
 
     def _shows_less(self, split: Split, least: float, estimate: Callable[[Parts], float]) -> bool:
-        """Whether it seems so; of one step the answer is quicker."""
+        """Whether a split seems to; of one step an answer is quicker than an estimate."""
         parts = self._parts(split)
         several = sum(count for _, count in parts) > 1
         return several and max(estimate(parts), _log(composed_infinity(parts)[1])) < least

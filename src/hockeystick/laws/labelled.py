@@ -21,11 +21,9 @@ import numpy as np
 
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.labelled_rule import LabelledSummand
-from hockeystick.numerics.binomial_tail import BinomialTail
+from hockeystick.numerics.binomial_tail import SEEN, BinomialTail
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
-
-_SEEN = Decimal("1e-400")  # far below what float64 holds: smaller chances may have as many digits as a fraction
 
 
 @final
@@ -81,7 +79,7 @@ class LabelledPair(Pair):
         """A mean of two masses, rounded up by far less than `INFINITE` more than they are."""
         if usual == rare == 0.0:
             return 0.0
-        below, above = (Fraction(max(chance, _SEEN)) for chance in (self.tail.below, self.tail.above))
+        below, above = (Fraction(max(chance, SEEN)) for chance in (self.tail.below, self.tail.above))
         exact = below * Fraction(usual) + above * Fraction(rare)
         exact *= 1 + Fraction(Decimal("1e-29"))
         return min(math.nextafter(float(exact), math.inf), 1.0)

@@ -100,7 +100,7 @@ def _weighted(rule: LossRule, log_share: float, log_error: float) -> LossRule:
 
 
 def _side_by_side(parts: Sequence[Cells]) -> Cells:
-    """The cells of several densities, with one between two of them that is as good as empty."""
+    """The cells of several densities, with an empty one between two of them."""
     nothing = np.full((1, 1), np.inf)
     slopes = [slope for part in parts for slope in (part.log_slope, nothing)][:-1]
     bends = {

@@ -23,6 +23,9 @@ from hockeystick.errors import PrecisionError
 TAIL: Final = Decimal("1e-30")
 """Bound on the relative errors of a `BinomialTail`."""
 
+SEEN: Final = Decimal("1e-400")
+"""Far below what float64 holds: as a fraction a smaller chance may have millions of digits."""
+
 _MOST_TERMS = 2_000_000
 _LEFT_OUT = Decimal("1e-35")
 _CONTEXT = Context(prec=50, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, final
@@ -13,7 +12,7 @@ from hockeystick.composition import Direction, Step
 from hockeystick.decimals import plain
 from hockeystick.errors import LEAST_RATE, UnknownPairError, check_rate, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.numerics.binomial_tail import TAIL, BinomialTail
+from hockeystick.numerics.binomial_tail import SEEN, TAIL, BinomialTail
 from hockeystick.numerics.rationals import float_beside
 from hockeystick.sampling.base import Sampled, check_part
 from hockeystick.sampling.poisson import Poisson
@@ -107,7 +106,7 @@ class CutBatches(Sampled):
             return ()
         tail = self._tail
         # a chance of 1e-1000000 has as many digits as a fraction: to leave it out lowers the rate
-        below, above = (Fraction(chance) if chance > _SEEN else Fraction(0) for chance in (tail.below, tail.above))
+        below, above = (Fraction(chance) if chance > SEEN else Fraction(0) for chance in (tail.below, tail.above))
         drawn = below + above * Fraction(tail.mean_share)
         rate = float_beside(Fraction(self.rate) * drawn * (1 - 2 * _SLIP), up=False)
         if rate < LEAST_RATE:
@@ -130,4 +129,3 @@ class CutBatches(Sampled):
 
 
 _SLIP = 2 * Fraction(TAIL)
-_SEEN = Decimal("1e-400")
