@@ -18,8 +18,8 @@ from hockeystick.engines.contour.lattice_line import runs
 from hockeystick.engines.contour.line import line_parts, summed_line
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.laws import GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.numerics.gauss_legendre import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.numerics.residuals import EXPONENTIAL_RESIDUAL, SINE_RESIDUAL, exponential_residual, sine_residual
 from hockeystick.numerics.rounding import TRIGONOMETRIC, U
 from hockeystick.transforms.log_moments import log_moments, tilt

@@ -15,8 +15,8 @@ import hockeystick as hs
 from hockeystick.accountants import GaussianLimit, SaddlePoint
 from hockeystick.exact import exact_delta, exact_epsilon
 from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.laws.joined import JoinedPair
 from hockeystick.numerics.tilted_normal import tilted_normal
+from tests.stated_pairs import stated_gaussian
 
 EPOCH = 100  # steps at rate 0.01
 SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # experiment 1(b): delta 1e-5, up to 20 epochs
@@ -303,7 +303,7 @@ def test_few_steps_are_named_as_such() -> None:
 
 
 def test_a_pair_without_moment_bounds_gives_an_estimate() -> None:
-    parts = ((JoinedPair(GaussianPair(3.0), 0.05), 2000),)
+    parts = ((stated_gaussian(0.02), 2000),)
     found = SaddlePoint("clt").directed(parts).delta(1.0)
     assert isinstance(found, hs.Estimate)
     close = SaddlePoint("msd1").directed(parts).delta(1.0)

@@ -41,6 +41,11 @@ class AtomSummand(Summand):
         """The table of the sample."""
         return AtomSummand(self.table.subsampled(rate))
 
+    def joined(self, rate: Fraction) -> Summand:
+        """The table of the joined pair, where its mass at loss 0 is known well."""
+        table = self.table.joined(rate)
+        return super().joined(rate) if table is None else AtomSummand(table)
+
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
         """Batches of laws with one number of atoms, or with so many that few are kept."""

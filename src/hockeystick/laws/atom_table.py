@@ -1,7 +1,7 @@
 """A law of finitely many atoms as one table of losses and masses, whatever makes it.
 
-A table is closed under reversal and under Poisson sampling, so that vectors, noise on the integers, worst cases and
-whatever is made of them are one thing to every engine.
+A table is closed under reversal, Poisson samples and batches of a fixed size, so that vectors, noise on the integers,
+worst cases and whatever is made of them are one thing to every engine.
 
 Guarantee: every error stored bounds the true one. Cost: one row an atom.
 """
@@ -9,7 +9,7 @@ Guarantee: every error stored bounds the true one. Cost: one row an atom.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -26,6 +26,7 @@ from hockeystick.numerics.rationals import product_up
 from hockeystick.numerics.rounding import ELEMENTARY, U
 
 _DIGITS = 70  # of a loss held as a fraction: far beyond `transforms.lattice.PRECISE`
+_SMALL = 1e-250  # mass at loss 0, of which no term that matters is below the normal range
 _FEW, _LARGEST = 64, 1e9  # atoms, and the size of losses (nats), of which sampled ones are known so well
 
 
@@ -100,7 +101,6 @@ class AtomTable:
         """The table of ((1 - rate) Q + rate P, Q): where P has no mass, the loss is ``ln(1 - rate)``."""
         if rate == 1:
             return self
-        g = float(rate)
         base, base_error, log_q, error = self.loss, self.loss_error, self.log_q, self.error
         if self.infinite_q > 0.0:
             log_bottom = math.log(self.infinite_q)
@@ -109,28 +109,94 @@ class AtomTable:
                 np.append(log_bottom, log_q),
                 np.append(32.0 * U + 2.0 * ELEMENTARY * (1.0 + abs(log_bottom)), error),
             )
-        loss = sampled_losses(base, g)
-        loss_error = sampled_loss_error(loss, base, g, base_error)
-        if g != rate:  # one rounding off: so is r - 1, and the loss moves by |1 - 1/r| of that
-            loss_error += 1.01 * U * np.abs(np.expm1(-loss))
+        loss, loss_error = _sampled(base, base_error, rate)
         log_p = log_q + loss
-        exact = self.exact_losses is not None and self.size <= _FEW and np.abs(self.loss).max(initial=0.0) <= _LARGEST
         return AtomTable(
             loss,
             loss_error,
             log_p,
             log_q,
             error + loss_error + U * np.abs(log_p),
-            infinite_p=product_up(g, self.infinite_p),
+            infinite_p=product_up(rate, self.infinite_p),
             dropped=self.dropped,
-            exact_losses=(lambda: self._sampled_exactly(rate)) if exact else None,
+            exact_losses=(lambda: self._sampled_exactly(rate)) if self._is_exact_sampled else None,
         )
 
+    @property
+    def _is_exact_sampled(self) -> bool:
+        few = self.size <= _FEW and np.abs(self.loss).max(initial=0.0) <= _LARGEST
+        return bool(few and self.exact_losses is not None)
+
     def _sampled_exactly(self, rate: Fraction) -> tuple[Fraction, ...]:
-        with localcontext(own_context(_DIGITS)):
-            bottom, top = _decimal(1 - rate), _decimal(rate)
-            logs = [(bottom + top * _decimal(loss).exp()).ln() for loss in self.precise or ()]
-            return tuple(map(Fraction, [*([bottom.ln()] if self.infinite_q > 0.0 else []), *logs]))
+        logs = _exactly_sampled(self.precise or (), rate)
+        return (precise_log(1 - rate), *logs) if self.infinite_q > 0.0 else tuple(logs)
+
+    def joined(self, rate: Fraction) -> AtomTable | None:
+        """The table of the joined pair (`laws.joined`); None where too little is known of its mass at loss 0.
+
+        An atom that may lie on the other side of loss 0 counts on the wrong one, where its masses are off by at most
+        what its loss is.
+        """
+        if rate == 1:
+            return self
+        is_low, size = self.loss < 0.0, np.abs(self.loss)
+        mapped, loss_error = _sampled(size, self.loss_error, rate)
+        loss = np.where(is_low, -mapped, mapped)
+        log_q = np.where(is_low, self.log_p + mapped, self.log_q)
+        log_p = np.where(is_low, self.log_p, self.log_q + mapped)
+        error = self.error + self.loss_error + loss_error + U * np.maximum(np.abs(log_p), np.abs(log_q))
+        log_rest, rest_error = self._rest(rate)
+        if math.isinf(rest_error):
+            return None
+        at = [int(np.count_nonzero(is_low))] if log_rest > -math.inf else []
+
+        def exactly() -> tuple[Fraction, ...]:
+            found = _exactly_sampled([abs(one) for one in self.precise or ()], rate)
+            signed = [-one if low else one for one, low in zip(found, is_low, strict=True)]
+            return (*signed[: at[0]], Fraction(0), *signed[at[0] :]) if at else tuple(signed)
+
+        return AtomTable(
+            np.insert(loss, at, 0.0),
+            np.insert(loss_error, at, 0.0),
+            np.insert(log_p, at, log_rest),
+            np.insert(log_q, at, log_rest),
+            np.insert(error, at, rest_error),
+            infinite_p=product_up(rate, self.infinite_p),
+            infinite_q=product_up(rate, self.infinite_q),
+            dropped=2.0 * self.dropped,
+            exact_losses=exactly if self._is_exact_sampled else None,
+        )
+
+    def _rest(self, rate: Fraction) -> tuple[float, float]:
+        """``ln`` of ``(1 - g) (P(L > 0) - Q(L > 0))`` and a bound on its error; infinite where that says too little."""
+        p, shown = np.exp(self.log_p), -np.expm1(-np.maximum(self.loss, 0.0))
+        total = float((p * shown).sum()) + self.infinite_p
+        if total == 0.0:
+            return -math.inf, 0.0 if not self.loss_error.any() else math.inf
+        off = p * (shown * (self.error + 3.0 * ELEMENTARY) + (1.0 - shown) * self.loss_error)
+        relative = float(off.sum()) / total + (32.0 + self.size) * U
+        if relative > 1e-3 or total < _SMALL:
+            return 0.0, math.inf
+        log_total, log_kept = math.log(total), math.log(float(1 - rate))
+        rounding = ELEMENTARY * (abs(log_total) + abs(log_kept)) + U * (4.0 + abs(log_total + log_kept))
+        return log_total + log_kept, 1.01 * relative + rounding
+
+
+def _sampled(base: Array, base_error: Array, rate: Fraction) -> tuple[Array, Array]:
+    """Losses of a sample, and bounds on their errors."""
+    g = float(rate)
+    loss = sampled_losses(base, g)
+    error = sampled_loss_error(loss, base, g, base_error)
+    if g != rate:  # one rounding off: so is r - 1, and the loss moves by |1 - 1/r| of that
+        error += 1.01 * U * np.abs(np.expm1(-loss))
+    return loss, error
+
+
+def _exactly_sampled(losses: Iterable[Fraction], rate: Fraction) -> list[Fraction]:
+    """``ln(1 - rate + rate e^L)`` of each, to within `transforms.lattice.PRECISE`."""
+    with localcontext(own_context(_DIGITS)):
+        bottom, top = _decimal(1 - rate), _decimal(rate)
+        return [Fraction((bottom + top * _decimal(loss).exp()).ln()) for loss in losses]
 
 
 def precise_log(value: Fraction) -> Fraction:

@@ -28,8 +28,9 @@ from hockeystick.laws.atom_table import precise_log
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, Parts
 from hockeystick.laws.bounded_range_run import BoundedRangeRun
 from hockeystick.laws.curve import ChordPair
-from hockeystick.laws.laplace_rule import LaplaceSummand, gauss_legendre
+from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.laws.vectors import DiscretePair
+from hockeystick.numerics.gauss_legendre import gauss_legendre
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast, final
 
 import numpy as np
@@ -49,6 +50,14 @@ class GaussianSummand(SampledSummand):
     def normal_variance(self) -> float:
         """m^2, unless the pair is sampled."""
         return self.shift * self.shift if self.rate == 1.0 else 0.0
+
+    def joined(self, rate: Fraction) -> Summand:
+        """Panels on both sides of loss 0."""
+        if self.rate < 1.0:
+            return super().joined(rate)
+        from hockeystick.laws.joined_rule import JoinedGaussianSummand  # loaded where batches are of a fixed size
+
+        return JoinedGaussianSummand(self.shift, float(rate))
 
     @classmethod
     def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:

@@ -24,6 +24,7 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import check_fields, check_rate
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, derives
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.reversed import ReversedPair
@@ -99,6 +100,15 @@ class JoinedPair(Pair):
     @property
     def is_discrete(self) -> bool:
         return self.base.is_discrete
+
+    @cached_property
+    def atoms(self) -> AtomTable | None:
+        atoms = self.base.atoms
+        return None if atoms is None else atoms.joined(Fraction(self.rate))
+
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        atoms = self.base.atoms_but(log_drop - math.log(2.0))
+        return None if atoms is None else atoms.joined(Fraction(self.rate))
 
     @property
     def anchors(self) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 In the base loss u in [-m, m] (m = sensitivity / scale), Q has atoms of mass 1/2 at -m and e^{-m}/2 at m and between
 them the density ``e^{-(u+m)/2} / 4``; the loss is ``ln r(u)``, r(u) = 1 - g + g e^u. The pair of all losses of bounded
 range is what lies between the atoms, divided by its mass ``(1 - e^{-m}) / 2``. The density is integrated by
-Gauss-Legendre rules of `_ORDER` nodes on equal panels of half-width w. On the ellipse of parameter rho about a panel
+Gauss-Legendre rules of `ORDER` nodes on equal panels of half-width w. On the ellipse of parameter rho about a panel
 the integrand of M(z) is at most its value at the centre times ``e^{(1/2 + |e|) w A + (|Im z| + ...) w B}`` with the
 semi-axes A, B of the ellipse and e the power of r, so that the rules together err, relative to M(Re z), by at most
 
@@ -18,53 +18,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
 from typing import Literal, final
 
 import numpy as np
 
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
+from hockeystick.numerics.gauss_legendre import NODE_ERROR, ORDER, WEIGHT_ERROR, gauss_legendre
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, Window, reversed_nodes
-from hockeystick.transforms.summand import Order, SampledSummand
+from hockeystick.transforms.summand import Order, SampledSummand, Summand
 
 Support = Literal["whole", "between the atoms"]
 """All of a Laplace pair, or its losses given that they lie between the atoms."""
 
-_ORDER = 24
 _MOST_PANELS = 1 << 12
-
-NODE_ERROR = U
-"""Bound on the absolute error of a node of the Gauss-Legendre rule on [-1, 1]."""
-
-WEIGHT_ERROR = U
-"""Bound on the relative error of its weights."""
-
-# The positive nodes of the rule, decreasing, each with its weight: the floats nearest to the exact numbers.
-_POSITIVE = (
-    (0.9951872199970213, 0.0123412297999872),
-    (0.9747285559713095, 0.028531388628933663),
-    (0.9382745520027328, 0.04427743881741981),
-    (0.8864155270044011, 0.05929858491543678),
-    (0.820001985973903, 0.0733464814110803),
-    (0.7401241915785544, 0.08619016153195327),
-    (0.6480936519369755, 0.09761865210411388),
-    (0.5454214713888396, 0.10744427011596563),
-    (0.4337935076260451, 0.1155056680537256),
-    (0.3150426796961634, 0.12167047292780339),
-    (0.1911188674736163, 0.1258374563468283),
-    (0.06405689286260563, 0.12793819534675216),
-)
-
-
-@lru_cache(maxsize=1)
-def gauss_legendre() -> tuple[Array, Array]:
-    """Nodes and weights of the rule of `_ORDER` nodes on [-1, 1], the nodes increasing."""
-    half, mass = np.array(_POSITIVE).T
-    nodes, weights = np.concatenate((-half, half[::-1])), np.concatenate((mass, mass[::-1]))
-    nodes.setflags(write=False)
-    weights.setflags(write=False)
-    return nodes, weights
 
 
 @final
@@ -89,7 +57,7 @@ class _Panels(Quadrature):
         rho, w = _RHO, self.half_width
         wide, high = 0.5 * (rho + 1.0 / rho), 0.5 * (rho - 1.0 / rho)
         angle = np.minimum(w * high, 3.1)
-        log_error = (0.5 + np.abs(own)) * w * (1.0 + wide) + frequency * w * high - 2.0 * _ORDER * np.log(rho)
+        log_error = (0.5 + np.abs(own)) * w * (1.0 + wide) + frequency * w * high - 2.0 * ORDER * np.log(rho)
         log_error = log_error - np.log1p(-(rho**-2.0))
         if not self.entire:
             secant = np.maximum(-own, 0.0) * -np.log(np.cos(0.5 * angle))
@@ -121,6 +89,14 @@ class LaplaceSummand(SampledSummand):
     def scale(self) -> float:
         """The shift."""
         return self.shift
+
+    def joined(self, rate: Fraction) -> Summand:
+        """Panels on both sides of loss 0, of a whole pair that is not sampled."""
+        if self.rate < 1.0 or self.support != "whole":
+            return super().joined(rate)
+        from hockeystick.laws.joined_rule import JoinedLaplaceSummand  # loaded where batches are of a fixed size
+
+        return JoinedLaplaceSummand(self.shift, float(rate))
 
     def rule(self, window: Window, count: float) -> LossRule | None:
         """A rule that serves the window; None where it would need too many panels."""

@@ -33,8 +33,8 @@ from typing import final
 import numpy as np
 
 from hockeystick.errors import PrecisionError
-from hockeystick.laws.laplace_rule import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.numerics.columns import Array, Complex
+from hockeystick.numerics.gauss_legendre import NODE_ERROR, WEIGHT_ERROR, gauss_legendre
 from hockeystick.numerics.products import product
 from hockeystick.numerics.rounding import ELEMENTARY, SUBNORMAL, TRIGONOMETRIC, U, gamma
 

@@ -75,7 +75,7 @@ def _spelled(value: object) -> str:
     return repr(value)
 
 
-def product_up(first: float, second: float) -> float:
+def product_up(first: float | Fraction, second: float) -> float:
     """The smallest float of at least the product of two."""
     return float_beside(Fraction(first) * Fraction(second), up=True) if first and second else 0.0
 

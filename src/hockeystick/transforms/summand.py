@@ -62,6 +62,9 @@ class Summand(ABC):
     is_atomic = False
     """Whether the losses are discrete, of a law that has rules of its own."""
 
+    leaves_out = False
+    """As in `RuleSource`, of a law that has rules of its own."""
+
     @property
     def scale(self) -> float:
         """As in `RuleSource`, of a law that has rules of its own."""
@@ -103,6 +106,11 @@ class Repeated(RuleSource):
     def is_atomic(self) -> bool:
         """As the law is."""
         return self.of.is_atomic
+
+    @property
+    def leaves_out(self) -> bool:
+        """As the law does."""
+        return self.of.leaves_out
 
     def precise(self, rule: LossRule) -> Sequence[tuple[Sequence[Fraction], float]] | None:
         """The losses of the law, and the count."""
