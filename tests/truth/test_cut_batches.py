@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick.engines.contour.decay import rectangles
 from hockeystick.exact import exact_delta
-from hockeystick.laws import LabelledPair, Pair
+from hockeystick.laws import DiscretePair, LabelledPair, Pair
 from hockeystick.laws.base import Parts
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.one_step import one_step_delta
@@ -122,7 +123,7 @@ def test_a_labelled_mixture_composes_like_the_pair_of_its_labels_and_outcomes(co
             assert isinstance(true, hs.Bound)
             assert found.lower <= true.upper
             assert true.lower <= found.upper
-            assert found.width <= 1e-3 * float(true.upper) + 1e-12
+            assert found.width <= 1e-9 * float(true.upper)
 
 
 def test_cells_are_the_weighted_sums_of_their_parts_within_their_errors() -> None:
@@ -138,6 +139,23 @@ def test_cells_are_the_weighted_sums_of_their_parts_within_their_errors() -> Non
         full = np.isfinite(true)
         assert (np.isfinite(found) == full).all()
         assert (np.abs(found[full] - true[full]) <= error[full] + other[full]).all()
+
+
+def test_atoms_are_those_of_both_parts_within_their_errors() -> None:
+    pair = hs.RandomizedResponse(0.8).poisson(0.25, largest_batch=2, population=5).pair("remove")
+    assert isinstance(pair, LabelledPair)
+    whole = listed(pair)
+    assert pair.atoms is not None
+    assert isinstance(whole, DiscretePair)
+    outcomes = sorted(
+        zip(whole.p, whole.q, strict=True), key=lambda outcome: Fraction(outcome[0]) / Fraction(outcome[1])
+    )
+    with mp.workdps(40):
+        for row, (p, q) in enumerate(outcomes):
+            for found, mass in ((pair.atoms.log_p[row], p), (pair.atoms.log_q[row], q)):
+                exact = mp.log(mpf(mass.numerator) / mass.denominator)
+                assert abs(mpf(float(found)) - exact) <= float(pair.atoms.error[row]) <= 1e-14
+    assert len(outcomes) == pair.atoms.size
 
 
 def test_cells_state_the_errors_of_weights_and_the_larger_slack() -> None:

@@ -167,6 +167,33 @@ class AtomTable:
             exact_losses=exactly if self._is_exact_sampled else None,
         )
 
+    def beside(self, other: AtomTable, log_shares: tuple[float, float], log_error: float) -> AtomTable:
+        """The finite losses of a mixture of both whose label is released, ``ln`` of the shares to ``log_error``."""
+        both = self, other
+        loss = np.concatenate([table.loss for table in both])
+        order = np.argsort(loss, kind="stable")
+        log_p, log_q = (
+            np.concatenate([getattr(table, name) + share for table, share in zip(both, log_shares, strict=True)])
+            for name in ("log_p", "log_q")
+        )
+        error = (
+            np.concatenate([table.error for table in both]) + log_error + U * np.maximum(np.abs(log_p), np.abs(log_q))
+        )
+
+        def exactly() -> tuple[Fraction, ...]:
+            losses = (*(self.precise or ()), *(other.precise or ()))
+            return tuple(losses[index] for index in order.tolist())
+
+        return AtomTable(
+            loss[order],
+            np.concatenate([table.loss_error for table in both])[order],
+            log_p[order],
+            log_q[order],
+            error[order],
+            dropped=max(table.dropped for table in both) * (1.0 + 1e-9),
+            exact_losses=None if any(table.exact_losses is None for table in both) else exactly,
+        )
+
     def _rest(self, rate: Fraction) -> tuple[float, float]:
         """``ln`` of ``(1 - g) (P(L > 0) - Q(L > 0))`` and a bound on its error; infinite where that says too little."""
         p, shown = np.exp(self.log_p), -np.expm1(-np.maximum(self.loss, 0.0))

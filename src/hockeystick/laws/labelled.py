@@ -12,13 +12,16 @@ Cost: that of both parts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
+from hockeystick.laws.atom_rules import MOST_ATOMS, AtomSummand
+from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.labelled_rule import LabelledSummand
 from hockeystick.numerics.binomial_tail import SEEN, BinomialTail
@@ -132,7 +135,23 @@ class LabelledPair(Pair):
             np.concatenate([rule.log_q + log_weight for rule, log_weight in rules])[order],
         )
 
+    @cached_property
+    def atoms(self) -> AtomTable | None:
+        return self._table(self.usual.atoms, self.rare.atoms)
+
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        return self._table(self.usual.atoms_but(log_drop), self.rare.atoms_but(log_drop))
+
+    def _table(self, usual: AtomTable | None, rare: AtomTable | None) -> AtomTable | None:
+        if usual is None or rare is None:
+            return None
+        log_shares = self.tail.log_below, self.tail.log_above
+        table = usual.beside(rare, log_shares, self.tail.log_error)
+        return replace(table, infinite_p=self.mass_at_infinity, infinite_q=self.reverse_mass_at_infinity)
+
     def summand(self) -> Summand:
+        if self.atoms is not None and 0 < self.atoms.size <= MOST_ATOMS:
+            return AtomSummand(self.atoms)
         return LabelledSummand(self.usual.summand(), self.rare.summand(), self.tail)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from hockeystick.errors import UnknownPairError
 from hockeystick.numerics.binomial_tail import BinomialTail
 from hockeystick.numerics.rounding import U, up
-from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, Window
+from hockeystick.transforms.rule import Array, Cells, LossRule, Quadrature, RuleSource, Window
 from hockeystick.transforms.summand import Summand
 
 
@@ -42,6 +43,20 @@ class LabelledSummand(Summand):
         if any(part.normal_variance or part.lattice_normal for part in (self.usual, self.rare)):
             raise UnknownPairError("no certified transform is known for a labelled mixture with an unsampled step")
 
+    @property
+    def is_atomic(self) -> bool:  # type: ignore[override]
+        """Whether both parts are."""
+        return all(source.is_atomic for source in self._sources)
+
+    @property
+    def leaves_out(self) -> bool:  # type: ignore[override]
+        """Where a part does."""
+        return any(source.leaves_out for source in self._sources)
+
+    @cached_property
+    def _sources(self) -> list[RuleSource]:
+        return [part.sources([(part, 1.0)])[0] for part in (self.usual, self.rare)]
+
     def reversed(self) -> LabelledSummand:
         """The labels have one law under both measures."""
         return LabelledSummand(self.usual.reversed(), self.rare.reversed(), self.tail)
@@ -49,12 +64,12 @@ class LabelledSummand(Summand):
     @property
     def scale(self) -> float:
         """The larger one."""
-        return max(source.scale for part in (self.usual, self.rare) for source in part.sources([(part, 1.0)]))
+        return max(source.scale for source in self._sources)
 
     def rule(self, window: Window, count: float) -> LossRule | None:
         """Both rules, one after the other; None where one would be too long, or where some mass is missing."""
-        labels = ((self.usual, self.tail.log_below), (self.rare, self.tail.log_above))
-        found = [(part.sources([(part, 1.0)])[0].rule(window), log_share) for part, log_share in labels]
+        log_shares = self.tail.log_below, self.tail.log_above
+        found = [(source.rule(window), log_share) for source, log_share in zip(self._sources, log_shares, strict=True)]
         parts = [_weighted(rule, log_share, self.tail.log_error) for rule, log_share in found if rule is not None]
         if len(parts) < len(found) or any(rule.missing_p.any() or rule.missing_q.any() for rule in parts):
             return None
