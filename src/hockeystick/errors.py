@@ -50,6 +50,10 @@ class PrecisionError(HockeystickError):
         self.best = best
 
 
+class TooManyOutcomesError(PrecisionError):
+    """Too many outcomes matter to a question."""
+
+
 class ContradictionError(HockeystickError):
     """Two certified answers to one question exclude each other: one of the two proofs, or its code, is wrong.
 

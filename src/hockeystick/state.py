@@ -6,7 +6,6 @@ number says which layout it is. What is read is checked: kind, version, checksum
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -14,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from uuid import uuid4
 
 from hockeystick.errors import HockeystickError, public_door
 
@@ -118,7 +116,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     if target.exists() and not target.is_file():
         target.write_bytes(written)
         return
-    beside = target.with_name(f"{target.name}.{uuid4().hex}.part")
+    beside = target.with_name(f"{target.name}.{os.urandom(16).hex()}.part")
     try:
         with beside.open("wb") as file:
             file.write(written)
@@ -187,5 +185,7 @@ def decode_float(text: Any) -> float:
 
 
 def _checksum(body: dict[str, Any]) -> str:
+    import hashlib  # loaded where a state is saved, not for every file that is written
+
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

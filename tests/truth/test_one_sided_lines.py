@@ -17,7 +17,7 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
-from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError, table
+from hockeystick.engines.enumeration.outcomes import table
 from hockeystick.engines.one_sided import line as line_code
 from hockeystick.engines.one_sided import terms as terms_code
 from hockeystick.engines.one_sided.curve import OneSidedCurve, _Lines
@@ -25,6 +25,7 @@ from hockeystick.engines.one_sided.kernels import KERNEL, Kernels
 from hockeystick.engines.one_sided.line import OneSidedLine
 from hockeystick.engines.one_sided.terms import TILTS, Atoms, Placed, Terms
 from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, Transforms, doubts_of, weight_of
+from hockeystick.errors import TooManyOutcomesError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, Pair
 from hockeystick.numerics.rounding import U

@@ -13,7 +13,8 @@ import hockeystick as hs
 from hockeystick.composition import Direction
 from hockeystick.engines.contour import line
 from hockeystick.engines.contour.line import line_parts
-from hockeystick.engines.contour.sieve import LinePart, Sieved, TooManyBlocksError, _Atoms, sieve
+from hockeystick.engines.contour.line_part import LinePart, Sieved
+from hockeystick.engines.contour.sieve import TooManyBlocksError, _Atoms, sieve
 from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscretePair, Pair
 from hockeystick.laws.loss_sum import PairSum
@@ -153,7 +154,7 @@ def test_long_lines_of_atoms_beside_little_noise_contain_the_truth(
         lengths.append(nodes)
         return sieve(parts, theta, step, nodes, **settings)
 
-    monkeypatch.setattr(line, "sieve", sieved)
+    monkeypatch.setattr("hockeystick.engines.contour.sieve.sieve", sieved)
     curve = hs.account(run, direction, accountant=hs.accountants.Contour())
     for epsilon in (10.0, 26.0, 45.0):
         found, truth = curve.delta(epsilon), exact_delta(run.pairs(direction), epsilon, digits=12)

@@ -23,24 +23,19 @@ from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
 from hockeystick.engines.contour.standing import SLOW, StandingLines
 from hockeystick.engines.ends import Answerer, Engine, composed_infinity
-from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
-from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError, outcomes_of_all
-from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.engines.narrower import Narrower
-from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
 from hockeystick.engines.reach import check_reach
-from hockeystick.errors import UnknownPairError
+from hockeystick.errors import TooManyOutcomesError, UnknownPairError
 from hockeystick.laws.base import Parts
 from hockeystick.laws.loss_sum import PairSum
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # engines of discrete losses, and lattices, are loaded where they are needed
+    from hockeystick.engines.enumeration.curve import EnumeratedCurve
+    from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
     from hockeystick.engines.lattice.curve import LatticeCurve
 
-
 EngineName = Literal["automatic", "contour", "lattice"]
-
 
 FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
@@ -163,11 +158,12 @@ def choose_engine(
     closed = closed_form(parts)
     if closed is not None:
         return closed
-    few_steps = sum(count for _, count in parts) <= FEW_STEPS
-    if EnumeratedCurve.serves(parts, FEW_OUTCOMES):
-        return ClosedForm(OutcomeSides(outcomes_of_all(parts), composed_infinity(parts), "enumeration"))
-    if few_steps and EnumeratedCurve.serves_in_halves(parts, FEW_OUTCOMES):
-        return EnumeratedCurve(parts, composed_infinity(parts))
+    if all(pair.is_discrete for pair, _ in parts):
+        listed, few_steps = _enumerated(), sum(count for _, count in parts) <= FEW_STEPS
+        if listed.serves(parts, FEW_OUTCOMES):
+            return ClosedForm(listed.sides_of(parts))
+        if few_steps and listed.serves_in_halves(parts, FEW_OUTCOMES):
+            return listed(parts, composed_infinity(parts))
     check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
     try:
@@ -185,7 +181,8 @@ def standing_lines(engine: Engine) -> StandingLines | None:
 
 def narrower_lines(engine: Engine) -> Narrower | None:
     """What says whether those lines answer narrowly enough, or others are asked, too; None where these always do."""
-    return engine.narrower if isinstance(engine, _ContourFirst) else None
+    lines = engine.lines if isinstance(engine, _ContourFirst) else None
+    return lines if isinstance(lines, Narrower) else None
 
 
 def rare_lines(engine: Engine) -> RareCurve | None:
@@ -199,9 +196,15 @@ def asks_rare(engine: Engine, delta: float | None) -> bool:
 
 
 def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float) -> LatticeCurve:
-    from hockeystick.engines.lattice.curve import LatticeCurve  # loaded where it is needed
+    from hockeystick.engines.lattice.curve import LatticeCurve
 
     return LatticeCurve(parts, tolerance, points, largest_loss)
+
+
+def _enumerated() -> type[EnumeratedCurve]:
+    from hockeystick.engines.enumeration.curve import EnumeratedCurve
+
+    return EnumeratedCurve
 
 
 @final
@@ -268,7 +271,7 @@ class _ContourFirst:
             yield self._heaviest(FEW_OUTCOMES if self._on_lattice else self._most_outcomes)
         if self.rare is not None and rare_first:
             yield self.rare
-        yield self._lines
+        yield self.lines
         if self._may_list and (self._on_lattice or not self.lists_first):
             yield self._heaviest(self._most_outcomes)
         if self.rare is not None:
@@ -279,23 +282,20 @@ class _ContourFirst:
             yield self._coarse
 
     @cached_property
-    def _lines(self) -> Answerer:
+    def lines(self) -> Answerer:
         """The contour, and beside it lines of limited band for atoms; alone for a few steps on no lattice."""
         if not self._is_discrete or (self._is_listed and not self.lists_first):
             return self.contour
         finest = MERGED if any(pair.is_merged for pair, _ in self._parts) else ONE_SIDED
+        from hockeystick.engines.one_sided.curve import OneSidedCurve
+
         width, most = min(finest, self._tolerance), FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS)
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
         return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
 
-    @property
-    def narrower(self) -> Narrower | None:
-        """The contour with other lines beside it, where there are some."""
-        return self._lines if isinstance(self._lines, Narrower) else None
-
     @cached_property
     def _is_listed(self) -> bool:
-        return EnumeratedCurve.serves_in_halves(self._parts, SOME_OUTCOMES)
+        return self._is_discrete and _enumerated().serves_in_halves(self._parts, SOME_OUTCOMES)
 
     @property
     def _most_outcomes(self) -> int:
@@ -303,6 +303,8 @@ class _ContourFirst:
 
     def _heaviest(self, most: int) -> HeaviestOutcomes:
         if most not in self._lists:
+            from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
+
             self._lists[most] = HeaviestOutcomes(self._parts, composed_infinity(self._parts), most)
         return self._lists[most]
 
@@ -318,9 +320,8 @@ class _ContourFirst:
     @cached_property
     def _rest(self) -> Answerer:
         """What answers where the contour does not."""
-        if self._is_listed:
-            return EnumeratedCurve(self._parts, composed_infinity(self._parts))
-        return self._make_lattice()
+        listed = self._is_listed
+        return _enumerated()(self._parts, composed_infinity(self._parts)) if listed else self._make_lattice()
 
     def _first(
         self, ask: Callable[[Answerer], Bound], enough: Callable[[Bound], bool], engines: Iterable[Answerer]

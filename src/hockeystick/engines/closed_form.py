@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from hockeystick.engines.contour.root_bracket import (
     inverse_interpolated,
     root_brackets,
 )
-from hockeystick.engines.enumeration.sides import OutcomeSides
-from hockeystick.engines.laplace_sum import LaplaceSum
 from hockeystick.errors import MOST_RATIO, PrecisionError
 from hockeystick.laws.base import Array, Pair
 from hockeystick.laws.gaussian import GaussianPair
@@ -34,6 +32,10 @@ from hockeystick.laws.one_step import least_one_step_deltas, one_step_deltas
 from hockeystick.numerics.columns import Flags, Places
 from hockeystick.numerics.one_sided_root import crossings_of
 from hockeystick.numerics.rounding import TINY, U
+
+if TYPE_CHECKING:  # loaded where losses are discrete, or Laplace's
+    from hockeystick.engines.enumeration.sides import OutcomeSides
+    from hockeystick.engines.laplace_sum import LaplaceSum
 
 METHOD = "closed form of Gaussians"
 
@@ -175,7 +177,7 @@ def guess_at(pair: Pair, delta: float) -> float:
     return max(pair.loss_range(log_delta, log_delta)[1], 0.0)
 
 
-Sides = SmoothSides | LaplaceSum | OutcomeSides
+Sides: TypeAlias = "SmoothSides | LaplaceSum | OutcomeSides"
 """Certified sides of delta, as a closed form gives them, and what a search may know of them: what a bracket says of
 where it is from (`method`) and of what keeps its sides apart (`error`), how near epsilon is looked for, relative to it
 (`step`), whether beginnings are told (`tells`), and whether epsilons asked together are answered as each is alone, to
@@ -323,13 +325,23 @@ def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
     """The closed form that serves this composition, if one does."""
     if len(parts) == 1 and parts[0][1] == 1:
         pair = parts[0][0]
-        listed = OutcomeSides.of_step(pair)
+        listed = None if pair.atoms is None else _listed(pair)
         return ClosedForm(PairSides(pair, pair, pair.method) if listed is None else listed)
     gaussians = as_one_gaussian(parts)
     if gaussians is not None:
         return GaussianForm(*gaussians)
+    if all(pair.laplace_loss is None for pair, _ in parts):
+        return None
+    from hockeystick.engines.laplace_sum import LaplaceSum
+
     laplace = LaplaceSum.of(parts)
     return None if laplace is None else ClosedForm(laplace)
+
+
+def _listed(pair: Pair) -> OutcomeSides | None:
+    from hockeystick.engines.enumeration.sides import OutcomeSides
+
+    return OutcomeSides.of_step(pair)
 
 
 def joint_form(engine: object) -> ClosedForm | None:

@@ -23,7 +23,6 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOp
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
-from statistics import NormalDist
 from typing import Self, final
 
 import numpy as np
@@ -132,6 +131,8 @@ class LaplaceSum:
             at = high = min(math.log(-math.log1p(-share)), high)
         else:  # of a normal loss
             mean, deviation = self._moments
+            from statistics import NormalDist  # slow to load, for what few answers need
+
             far = -NormalDist().inv_cdf(goal)
             at = min(math.log(max(largest - mean - far * deviation, _NEAREST * deviation)), high)
             slope = max(math.exp(at) * far / deviation, slope)

@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.ends import Answerer
-from hockeystick.engines.enumeration.outcomes import TooManyOutcomesError
+from hockeystick.errors import TooManyOutcomesError
 from hockeystick.numerics.columns import Array, Flags
 
 _ROUNDED = 8.0  # times its rounding, up to which a bracket has little else in it: no engine does much better

@@ -16,8 +16,8 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import Chernoff, chernoff
 from hockeystick.engines.contour.decay import Decay
 from hockeystick.engines.contour.line import LONGEST, ContourLine, line_parts, summed_line
+from hockeystick.engines.contour.line_part import LinePart
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.contour.sieve import LinePart
 from hockeystick.engines.contour.tilt_choice import LinePlan
 from hockeystick.numerics.columns import Places
 from hockeystick.transforms.log_moments import LogMoments, TiltedRule, log_moments, tilt

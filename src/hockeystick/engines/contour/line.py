@@ -24,9 +24,9 @@ import numpy as np
 
 from hockeystick.engines.contour.aliasing import Chernoff, Copies
 from hockeystick.engines.contour.line_curve import Curve
+from hockeystick.engines.contour.line_part import LinePart, Sieved
 from hockeystick.engines.contour.line_sum import LineSum, line_sum
 from hockeystick.engines.contour.line_terms import LineTerms
-from hockeystick.engines.contour.sieve import LinePart, Sieved, sieve
 from hockeystick.numerics.columns import Places, column
 from hockeystick.numerics.rounding import U
 from hockeystick.transforms.log_moments import TiltedRule
@@ -227,6 +227,8 @@ def summed_line(
         By default all nodes.
     """
     if parts and nodes > LONGEST:  # of a normal loss alone there is nothing to look at
+        from hockeystick.engines.contour.sieve import sieve  # loaded where lines are long
+
         theta, own, variance = (float(np.reshape(one, ())) for one in (chernoff.theta, step, gaussian_variance))
         kept = sieve(parts, theta, own, nodes, variance=variance, log_error=_NEGLIGIBLE)
         if np.ndim(step):

@@ -26,7 +26,7 @@ import numpy as np
 from hockeystick.engines.contour.aliasing import Chernoff
 from hockeystick.engines.contour.line import ContourLine
 from hockeystick.engines.contour.line_curve import Curve
-from hockeystick.engines.contour.sieve import LinePart
+from hockeystick.engines.contour.line_part import LinePart
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.aliasing import log_constant
+from hockeystick.engines.ends import composed_infinity
 from hockeystick.engines.enumeration.excess import LOST, Excess, Listed, sum_error, sum_of
 from hockeystick.engines.enumeration.outcomes import (
     NONE,
@@ -39,6 +40,7 @@ from hockeystick.engines.enumeration.outcomes import (
     number_of_outcomes,
     outcomes_of_all,
 )
+from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import crossings_of
 from hockeystick.numerics.roots import increasing_root
@@ -151,6 +153,11 @@ class EnumeratedCurve:
     def serves_in_halves(parts: Sequence[tuple[Pair, int]], most: int) -> bool:
         """Whether either half of its steps has at most so many."""
         return all(number_of_outcomes(half, most) is not None for half in halves(parts))
+
+    @staticmethod
+    def sides_of(parts: Sequence[tuple[Pair, int]]) -> OutcomeSides:
+        """The sides of the curve of few outcomes, off one list of them all."""
+        return OutcomeSides(outcomes_of_all(parts), composed_infinity(parts), _METHOD)
 
     def left_out(self, epsilon: float) -> float:
         """Bound on what outcomes left out add to delta(epsilon)."""

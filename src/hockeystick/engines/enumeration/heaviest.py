@@ -24,8 +24,9 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.engines.enumeration.counting import outcomes_but
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.outcomes import Omission, Parts, TooManyOutcomesError, halves
+from hockeystick.engines.enumeration.outcomes import Omission, Parts, halves
 from hockeystick.engines.one_sided.terms import TILTS, Atoms
+from hockeystick.errors import TooManyOutcomesError
 
 _LEAST = -700.0  # ln of the least delta
 _TRIES = 8

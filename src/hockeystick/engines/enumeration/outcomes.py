@@ -17,7 +17,6 @@ from typing import Final, final
 
 import numpy as np
 
-from hockeystick.errors import PrecisionError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.columns import Array, Places
@@ -27,10 +26,6 @@ Parts = Sequence[tuple[Pair, int]]
 
 _MOST_ATOMS = 1 << 12
 SLACK = 1e-9  # of a logarithm of a weight, for its roundings
-
-
-class TooManyOutcomesError(PrecisionError):
-    """Too many outcomes matter to a question."""
 
 
 @final

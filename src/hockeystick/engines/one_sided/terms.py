@@ -23,7 +23,8 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.engines.enumeration.outcomes import Parts, TooManyOutcomesError, table
+from hockeystick.engines.enumeration.outcomes import Parts, table
+from hockeystick.errors import TooManyOutcomesError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U
