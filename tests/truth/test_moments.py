@@ -20,7 +20,7 @@ from hockeystick.engines.moments import curve as moments_curve
 from hockeystick.engines.moments.log_moment import MomentBracket
 from hockeystick.exact import Enclosure, exact_delta, exact_epsilon
 from hockeystick.laws import BoundedRangePair, DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
-from hockeystick.laws.joined import JoinedPair
+from tests.stated_pairs import stated_gaussian
 
 CONVERSIONS: tuple[Literal["tight", "classic", "quadratic"], ...] = ("tight", "classic", "quadratic")
 SMALL_NOISE = SubsampledPair(GaussianPair(0.65), 0.01)  # 004, experiment 1: one epoch is 100 steps
@@ -139,13 +139,13 @@ def test_count_equals_repeated_composition() -> None:
 
 @pytest.mark.parametrize("conversion", ["tight", "classic", "quadratic"])
 def test_an_estimate_of_zero_is_an_estimate(conversion: str) -> None:
-    curve = Moments(conversion).directed(((JoinedPair(GaussianPair(2.0), 0.1), 20),))
+    curve = Moments(conversion).directed(((stated_gaussian(0.1), 20),))
     for delta in (0.9, 0.99, 1.0 - 1e-12):
         assert isinstance(curve.epsilon(delta), hs.Estimate), delta
 
 
 def test_a_pair_without_moment_bounds_gives_an_estimate_near_the_certified_value() -> None:
-    pair = JoinedPair(GaussianPair(3.0), 0.05)
+    pair = stated_gaussian(0.05)
     estimate = Moments().directed(((pair, 50),)).epsilon(1e-6)
     assert isinstance(estimate, hs.Estimate)
     certified = Certified().directed(((pair, 50),)).epsilon(1e-6)

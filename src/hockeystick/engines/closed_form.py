@@ -325,7 +325,7 @@ def closed_form(parts: Sequence[tuple[Pair, int]]) -> ClosedForm | None:
     """The closed form that serves this composition, if one does."""
     if len(parts) == 1 and parts[0][1] == 1:
         pair = parts[0][0]
-        listed = None if pair.atoms is None else _listed(pair)
+        listed = _listed(pair) if pair.is_discrete else None
         return ClosedForm(PairSides(pair, pair, pair.method) if listed is None else listed)
     gaussians = as_one_gaussian(parts)
     if gaussians is not None:
