@@ -9,6 +9,11 @@ from hockeystick.numerics.columns import Array, Places
 _STEEPEST = 3.0  # times the chord, up to which a cubic is monotone
 
 
+def number_below(at: Array, x: Array, rows: Places) -> Places:
+    """How many entries of increasing rows, shape (R, k), lie below each point; ``rows`` are those of the points."""
+    return np.asarray(x[0].searchsorted(at) if len(x) == 1 else (x[rows] < at[:, None]).sum(axis=1))
+
+
 def monotone_cubic(at: Array, x: Array, y: Array, slope: Array, rows: Places | None = None) -> Array:
     """Values at points of cubics through a table, both of its columns increasing; at an end for a point beyond it.
 
@@ -20,7 +25,7 @@ def monotone_cubic(at: Array, x: Array, y: Array, slope: Array, rows: Places | N
     >>> abs(monotone_cubic(np.array([1.3]), x, np.log(x), 1.0 / x) - np.log(1.3)).item() < 1e-4
     True
     """
-    found = x.searchsorted(at) if rows is None else (x[rows] < at[:, None]).sum(axis=1)
+    found = x.searchsorted(at) if rows is None else number_below(at, x, rows)
     right = np.minimum(np.maximum(found, 1), x.shape[-1] - 1)
     if rows is not None:
         right, x, y, slope = right + rows * x.shape[1], x.ravel(), y.ravel(), slope.ravel()

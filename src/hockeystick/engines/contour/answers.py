@@ -115,7 +115,13 @@ class _Asked:
     @classmethod
     def of(cls, curves: Sequence[StandingLines], owners: Places, stations: Sequence[Station | None]) -> _Asked:
         numbers: dict[tuple[int, Station | None], int] = {}
-        keys = [numbers.setdefault(key, len(numbers)) for key in zip(owners.tolist(), stations, strict=True)]
+        seen: dict[tuple[int, int], int] = {}  # the same object is told sooner than an equal one
+        keys = []
+        for owner, station in zip(owners.tolist(), stations, strict=True):
+            same = owner, id(station)
+            if same not in seen:
+                seen[same] = numbers.setdefault((owner, station), len(numbers))
+            keys.append(seen[same])
         stand([(curves[owner], station) for owner, station in numbers])
         found = [_line_at(curves[owner], station) for owner, station in numbers]
         placed = [line for line in found if line is not None]

@@ -5,6 +5,7 @@ Guarantee: every number is computed row by row, so that it is the same to the bi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, final
 
@@ -85,8 +86,11 @@ def _put(whole: Curve, rows: Places, part: Curve) -> None:
 
 def grouped(keys: Places) -> Iterator[tuple[int, Places]]:
     """Each key with where it stands."""
-    rows: dict[int, list[int]] = {}
-    for row, key in enumerate(keys.tolist()):
-        rows.setdefault(key, []).append(row)
-    for key in sorted(rows):
-        yield key, np.array(rows[key], dtype=np.intp)
+    if keys.size == 1:
+        yield int(keys[0]), np.zeros(1, dtype=np.intp)
+        return
+    order = keys.argsort(kind="stable")
+    ordered = keys[order]
+    starts = [0, *((ordered[1:] != ordered[:-1]).nonzero()[0] + 1).tolist(), keys.size]
+    for first, after in itertools.pairwise(starts if keys.size else []):
+        yield int(ordered[first]), order[first:after]

@@ -20,7 +20,7 @@ import numpy as np
 from hockeystick.engines.contour.levels import APART, Along, Level, Levels
 from hockeystick.laws.loss_sum import PairSum, together
 from hockeystick.numerics.columns import Places, across
-from hockeystick.numerics.interpolation import monotone_cubic
+from hockeystick.numerics.interpolation import monotone_cubic, number_below
 from hockeystick.transforms.cumulants import Scan, scan
 from hockeystick.transforms.rule import Array, Sketch
 from hockeystick.transforms.saddle import LossSum, Saddle, level_sketches
@@ -141,21 +141,27 @@ def _placed(
     own = np.repeat(np.arange(rows.size), [asking.size for _, _, asking in several])
     values = np.concatenate([asked[which][1][asking] for which, _, asking in several])
     line, slope = along(levels, rows)
+    line = np.maximum.accumulate(line, axis=1)  # but for its errors it does increase
     here, left = np.ones(values.size, dtype=np.bool_), []
     if len(path) == 1:
         beyond = values > line[own, -1]
         here = (line[own, 0] <= values) & ~beyond
         left += [(beyond, (path[0] + 1,))] if path[0] + 1 < _LEVELS else []
     if len(path) <= _NESTED and levels.is_long.any():
-        interval = np.minimum(np.maximum((line[own] < values[:, None]).sum(axis=1) - 1, 0), line.shape[1] - 2)
+        interval = np.minimum(np.maximum(number_below(values, line, own) - 1, 0), line.shape[1] - 2)
         long = here & levels.is_long[rows[own], interval]
         left += [(long & (interval == k), (*path, k)) for k in set(interval[long].tolist())]
         here &= ~long
     places = np.flatnonzero(here)
     stations = np.rint(monotone_cubic(values[places], line, levels.ladder[rows], slope, own[places]) / APART)
-    whose = zip(own[places].tolist(), questions[places].tolist(), stations.astype(int).tolist(), strict=True)
-    for which, question, place in whose:
-        found[owners[which]][question] = Station(path, place, ladders[which].log_drop)
+    whose = zip(own[places].tolist(), stations.astype(int).tolist(), strict=True)
+    kept: dict[tuple[int, int], Station] = {}
+    for question, key in zip(questions[places].tolist(), whose, strict=True):
+        which, place = key
+        station = kept.get(key)
+        if station is None:
+            station = kept[key] = Station(path, place, ladders[which].log_drop)
+        found[owners[which]][question] = station
     return [
         (owners[which], further, questions[some & (own == which)])
         for some, further in left
