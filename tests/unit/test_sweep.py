@@ -301,7 +301,7 @@ def test_an_interrupted_sweep_keeps_what_is_done() -> None:
 def test_chunks_grow_while_they_take_little_time(
     monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
 ) -> None:
-    """Of plans that take so many seconds each; of the first of two laws one is known already, and of both lines."""
+    """Of plans that take so many seconds each, in two laws, and in two lines, none of which is cut; one is known."""
     clock = [0.0]
     monkeypatch.setattr(chunking, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     for whole in (False, True):
