@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.app.cli import main
 from hockeystick.app.cli.parsing import Status
+from hockeystick.sweep.plans import Plan, Row, rows_of
 
 GRID = ["sweep", "--rate", "0.01", "--steps", "1000,2e3", "--delta", "1e-5"]
 
@@ -35,6 +37,13 @@ def test_sampling_schemes_are_an_axis(capsys: pytest.CaptureFixture[str]) -> Non
         run = hs.dpsgd.run(2.0, 20, batch_size=10, population=100, sampling=name)
         bound = hs.account(run, tolerance=0.1).epsilon(1e-3)
         assert float(row[-2]) <= bound.sides[0] <= bound.sides[1] <= float(row[-1]) < 1.01 * bound.sides[1]
+    assert main([*grid, "--sampling", "shuffled,poisson", "--batch-size", "10", "--population", "100"]) == Status.OK
+    heads, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert "adjacency" in heads
+    assert [row[5] for row in rows] == ["zero-out"] * 2  # as dpsgd takes it, and the same for all
+    run = hs.dpsgd.run(2.0, 20, batch_size=10, population=100, sampling="shuffled")
+    bound = hs.account(run, "zero-out", tolerance=0.1).epsilon(1e-3)
+    assert float(rows[0][-2]) <= bound.sides[0] <= bound.sides[1] <= float(rows[0][-1]) < 1.01 * bound.sides[1]
     for wrong, says in (
         (["--sampling", "cut-batches", "--batch-size", "10", "--population", "100"], "must be one of"),
         (["--sampling", "poisson", "--rate", "0.1"], "instead of --rate"),
@@ -73,17 +82,27 @@ def test_a_plan_without_an_answer_is_a_line_with_its_reason(capsys: pytest.Captu
     assert "use more noise" in capsys.readouterr().out
 
 
-def test_an_interrupted_sweep_shows_what_is_done(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_interrupted_sweep_shows_what_is_done_and_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def interrupted(_: object) -> None:
-        raise KeyboardInterrupt
+    module, asked = sys.modules["hockeystick.sweep"], rows_of
 
-    monkeypatch.setattr(sys.modules["hockeystick.sweep"], "rows_of", interrupted)
-    assert main([*GRID, "--noise-multiplier", "1"]) == Status.INTERRUPTED
-    told = capsys.readouterr()
-    assert told.err == "hockeystick: interrupted: 0 of 2 plans are done\n"
-    assert told.out.count("not asked: the sweep was interrupted") == 2
+    def interrupted(chunk: Sequence[Plan]) -> list[Row]:
+        if chunk[0].run.steps[0][1] == 2000:  # type: ignore[union-attr]
+            raise KeyboardInterrupt
+        return asked(chunk)
+
+    monkeypatch.setattr(module, "rows_of", interrupted)
+    path = tmp_path / "rows.csv"
+    for given, how in (
+        ([], "rows kept with --file can be gone on with, by --resume"),
+        (["--file", str(path)], f"--resume {path} goes on"),
+        (["--resume", str(path), "--json"], f"--resume {path} goes on"),
+    ):
+        assert main([*GRID, "--noise-multiplier", "1", *given]) == Status.INTERRUPTED
+        told = capsys.readouterr()
+        assert told.err == f"hockeystick: interrupted: 1 of 2 plans were not asked; {how}\n"
+        assert json.loads(told.out)["steps"] == [1000] if "--json" in given else len(told.out.splitlines()) == 2
 
 
 def test_rows_are_kept_and_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

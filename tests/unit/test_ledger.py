@@ -289,12 +289,15 @@ def test_specifications_are_releases(ledger: Ledger) -> None:
         "noise_multiplier = 25.0", "probability = 0.6"
     )
     members = hs.spec.read(text.format("add-remove").replace("household", "member of a household"))
-    for ask in (ledger.would_fit, lambda name, release: ledger.spend(name, release, why="a table")):
+    for ask in (ledger.would_fit, ledger.remaining, lambda name, release: ledger.spend(name, release, why="a table")):
         for grouped in map(hs.spec.read, (for_groups, answers)):  # the second: one answer more for each of the group
             with pytest.raises(LedgerError, match="stated for groups of 5: leave out group_size"):
                 ask("census", grouped)
         with pytest.raises(LedgerError, match="for each household, the specification's guarantee for each member of"):
             ask("census", members)
+        for best in (hs.select_best(run, count=hs.PoissonCount(5.0)) for run in (STEP, STEP.for_group(5))):
+            with pytest.raises(TypeError, match="ledgers do not take it: account such a run as a whole"):
+                ask("census", best)
 
 
 BAD: list[tuple[type[Exception], Callable[[Ledger], Any]]] = [

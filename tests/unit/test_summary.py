@@ -13,6 +13,7 @@ from mpmath import erfc, log, mp, mpf, sqrt
 from scipy.special import log_ndtr
 
 import hockeystick as hs
+from hockeystick.accountants.attained import AttainedCurve
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound
 from hockeystick.composition import Composition
@@ -23,7 +24,7 @@ from hockeystick.numerics.rounding import LOG_NDTR
 from hockeystick.readouts import gaussian_dp
 from hockeystick.readouts.directions import Asked
 from hockeystick.readouts.gaussian_dp import CompositionTail, Point, _mu_above, mu_below
-from hockeystick.readouts.summary import _Search
+from hockeystick.readouts.summary import _Search, smallest_mu
 from hockeystick.sampling import Shuffled
 from tests.closed_forms import gaussian_delta, gaussian_delta_of_any_size
 
@@ -332,6 +333,19 @@ def test_mu_has_no_lower_side_where_no_datasets_are_known() -> None:
     assert bound.lower == 0.0
     assert bound.upper >= 1.0
     assert not any("all steps are Gaussian" in note for note in bound.notes)
+
+
+def test_lower_sides_are_asked_for_only_where_they_may_tell_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    known = AttainedCurve._curve
+    monkeypatch.setattr(AttainedCurve, "_curve", lambda self, split: asked.append(split) or known(self, split))
+    curve = hs.account(hs.Gaussian(2.0).shuffled(batch_size=1, population=4) * 2, "zero-out")
+    bound, found = curve.mu(floor=1e-3), len(asked)
+    assert 0.54 < bound.lower < math.sqrt(0.5) <= bound.upper < math.sqrt(0.5) + 1e-9  # type: ignore[operator]
+    assert found < 40  # all of 80 cells asked, it was 155
+    allowed = smallest_mu(curve, floor=1e-3, allowed=5.0)
+    assert 0.0 < allowed.lower <= bound.lower  # type: ignore[operator, union-attr]
+    assert (allowed.upper, len(asked) - found <= 6) == (bound.upper, True)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("mu", "loses"), [(5e-324, 0.0), (1e-200, 0.0), (1e300, 0.5)])

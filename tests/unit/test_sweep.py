@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from multiprocessing.connection import wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hockeystick.composition import Composition
 from hockeystick.exact import exact_delta
 from hockeystick.progress import Progress
 from hockeystick.sweep import Sweep, plans
+from hockeystick.sweep import chunks as chunking
 from hockeystick.sweep.grid import Grid
 from hockeystick.sweep.plans import plans_of, rows_of
 from hockeystick.sweep.workers import Workers, done
@@ -101,7 +103,7 @@ def test_a_cluster_that_says_how_many_workers_it_has_gets_a_few_chunks_for_each(
     noises = np.geomspace(0.7, 2.0, 12).tolist()
     with Cluster(1) as cluster:
         found = swept(noise=noises, workers=cluster)
-    assert sizes == [12] * 8  # runs of a law stay together
+    assert sizes == [1, 3, *[12] * 7, 8]  # after the first ones, runs of a law stay together
     assert found.rows == swept(noise=noises).rows
 
 
@@ -290,6 +292,25 @@ def test_an_interrupted_sweep_keeps_what_is_done() -> None:
     assert sides(found)[:5] == expected()[:5]
     assert found.refused.ravel()[5] == "not asked: the sweep was interrupted"
     assert sides(found)[5:] == [(0.0, math.inf)] * 19
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sizes"),
+    [(0.0, [1, 4, 16, 30]), (0.125, [1, 4, 16, 30]), (1.5, [1, 2, 2]), (9.0, [1, 1, 1])],
+)
+def test_chunks_grow_while_they_take_little_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, sizes: list[int]
+) -> None:
+    """Of plans that take so many seconds each, in two laws, and in two lines, none of which is cut; one is known."""
+    clock = [0.0]
+    monkeypatch.setattr(chunking, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for whole in (False, True):
+        taken = []
+        for chunk in chunking.Chunks([range(3000), range(3000, 3001)], 30, whole=whole).missing({0}):
+            clock[0] += seconds * len(chunk)
+            taken.append(chunk)
+        assert [len(chunk) for chunk in taken][: len(sizes)] == ([3000, 1] if whole else sizes)
+        assert [number for chunk in taken for number in chunk] == list(range(0 if whole else 1, 3001))
 
 
 def test_an_interrupt_while_workers_are_waited_for_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,9 +96,12 @@ class AttainedCurve(DirectedCurve):
         self._steps: dict[Pair, Scan] = {}
 
     def delta(self, epsilon: float) -> Bound | Estimate:
+        return self.delta_above(epsilon, 0.0)
+
+    def delta_above(self, epsilon: float, least: float) -> Bound | Estimate:
         upper, estimate = self._upper.delta(epsilon), self._estimate(epsilon)
-        least = _log(_NOTHING * float(upper.sides[1]))
-        return self._joined(upper, lambda curve: curve.delta(epsilon), estimate, _log, least)
+        nothing = _log(max(_NOTHING * float(upper.sides[1]), least))
+        return self._joined(upper, lambda curve: curve.delta(epsilon), estimate, _log, nothing)
 
     def shown_at(self, epsilon: float) -> Parts:
         """What those known datasets show of all steps that by estimate show most at an epsilon."""

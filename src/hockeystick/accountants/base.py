@@ -55,13 +55,17 @@ class DirectedCurve(ABC):
     def __init_subclass__(cls) -> None:
         """Every curve answers under numpy's own settings, whoever asks it."""
         super().__init_subclass__()
-        for name in ("__init__", "delta", "epsilon", "is_below", "is_below_beside"):
+        for name in ("__init__", "delta", "delta_above", "epsilon", "is_below", "is_below_beside"):
             if name in vars(cls):
                 setattr(cls, name, public_door(vars(cls)[name]))
 
     @abstractmethod
     def delta(self, epsilon: float) -> Bound | Estimate:
         """delta(epsilon) for one epsilon of at least 0, infinity included (nats)."""
+
+    def delta_above(self, epsilon: float, least: float) -> Bound | Estimate:
+        """The same, where a lower side of ``least`` or less is as good as none, and need not be sought."""
+        return self.delta(epsilon)
 
     @abstractmethod
     def epsilon(self, delta: float) -> Bound | Estimate:

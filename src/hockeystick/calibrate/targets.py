@@ -99,7 +99,7 @@ def _mu(mu: float, floor: float) -> Target:
     above = f" above delta {plain(floor)}" if floor else ""
 
     def measured(curve: PrivacyCurve, tolerance: float) -> Bound | Estimate:
-        return smallest_mu(curve, floor=floor, tolerance=tolerance)
+        return smallest_mu(curve, floor=floor, tolerance=tolerance, allowed=mu)
 
     def hopeless(every: Sequence[Parts]) -> str:
         if floor > 0.0 or all(tail_of(parts) is not None for parts in every):

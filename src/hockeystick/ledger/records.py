@@ -78,6 +78,8 @@ def composition_of(release: object, known: DataSet) -> Composition:
     if isinstance(release, Step | Composition):
         run = release * 1
         _check_of_one_record(max((step.size for step, _ in run.steps if isinstance(step, Grouped)), default=1))
+        for step, _ in run.steps:
+            kind_of(step)  # what no entry holds, such as the best of many runs, is not said to fit
         return run
     if isinstance(release, _Specified):
         _check_of_one_record(release.group_size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, Protocol, cast, final
 
 import numpy as np
 
@@ -64,6 +64,13 @@ def each_delta(curve: Curve, name: str, epsilons: Sequence[float]) -> list[Bound
     return found
 
 
+class WorstOf(Protocol):
+    """The largest delta over some directions, as a function of epsilon."""
+
+    def __call__(self, epsilon: float, least: float = 0.0) -> Value:
+        """Its value; a lower side of ``least`` or less is as good as none."""
+
+
 @final
 class Asked:
     """The values of a curve's directions, remembering whether all of them were certified.
@@ -78,14 +85,14 @@ class Asked:
         self._curve = curve
         self.certified = True
 
-    def __call__(self, *names: str) -> Callable[[float], Value]:
+    def __call__(self, *names: str) -> WorstOf:
         """The largest delta over some directions, as a function of epsilon."""
         distinct = {self.kind(name): name for name in names}  # a pair may be its own reverse
         return self._largest([self._directed(name) for name in distinct.values()])
 
-    def _largest(self, curves: Sequence[DirectedCurve]) -> Callable[[float], Value]:
-        def evaluate(epsilon: float) -> Value:
-            answers = [curve.delta(epsilon) for curve in curves]
+    def _largest(self, curves: Sequence[DirectedCurve]) -> WorstOf:
+        def evaluate(epsilon: float, least: float = 0.0) -> Value:
+            answers = [curve.delta_above(epsilon, least) for curve in curves]
             self.certified = self.certified and all(isinstance(answer, Bound) for answer in answers)
             values = [Value(*map(float, answer.sides)) for answer in answers]
             return self._value(max(value.lower for value in values), max(value.upper for value in values), epsilon)
@@ -125,7 +132,7 @@ class Asked:
             raise ValueError(f"{self._curve.accountant!r} has no delta at epsilon {epsilon}")
         return Value(max(lower, 0.0), min(upper, 1.0))
 
-    def both_ways(self) -> Callable[[float], Value]:
+    def both_ways(self) -> WorstOf:
         """The largest delta over the directions of the relation and their opposites."""
         return self(*ways(self._curve))
 

@@ -153,6 +153,11 @@ def mu_below(epsilon: float, delta: float) -> float:
     return next((mu for mu in mus if mu > 0.0 and _closed_form(mu, epsilon).at_most(delta)), 0.0)
 
 
+def delta_of(mu: float, epsilon: float) -> float:
+    """About the delta of a mu at epsilon."""
+    return math.exp(_closed_form(mu, epsilon).log_delta[1]) if 0.0 < mu < math.inf else 0.0
+
+
 def _mu_above(epsilon: float, delta: float) -> float:
     """A mu whose curve has at least ``delta`` at epsilon, proved."""
     if delta <= 0.0:

@@ -38,15 +38,17 @@ from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import U, up
 from hockeystick.readouts.directions import Asked, ways
 from hockeystick.readouts.envelope import Enclosure
-from hockeystick.readouts.gaussian_dp import CompositionTail, Point, mu_below, mu_of_cell, tail_of, worst_tail
+from hockeystick.readouts.gaussian_dp import CompositionTail, Point, delta_of, mu_below, mu_of_cell, tail_of, worst_tail
 from hockeystick.together import Curve
 
 _EVALUATIONS = 600
 _LARGEST = 600.0  # nats
+_CLEARLY, _ROUGHLY = 0.5, 0.95  # of what is allowed, and of what is known: lower sides that seem to show less of mu
+_IDLE = 3  # looks at both sides of where the lower side shows most that together find no more
 
 
 @public_door
-def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) -> Bound | Estimate:
+def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3, allowed: float = 0.0) -> Bound | Estimate:
     """The smallest mu for which the run is mu-Gaussian-DP, proved over all epsilons.
 
     Parameters
@@ -58,6 +60,9 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
         then above ``G_mu - floor``.
     tolerance : float
         Relative width asked for; the accountant's own width limits it.
+    allowed : float
+        Where above 0, what matters is whether mu is at most this: where lower sides cost more than upper ones, those of
+        epsilons above 0 that seem to show clearly less are not sought.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def smallest_mu(curve: Curve, *, floor: float = 0.0, tolerance: float = 1e-3) ->
     """
     ignored, width = check_probability("floor", floor), check_positive("tolerance", tolerance)
     ask = Asked(curve)
-    search = _Search(ask, ignored, width)
+    search = _Search(ask, ignored, width, _CLEARLY * allowed)
     low, high, notes = search.run(_tail(curve) if search.limit.lower <= ignored else None)  # else infinite
     method = f"Gaussian DP above {curve.accountant.name}"
     if floor > 0.0:
@@ -104,17 +109,19 @@ def _tail(curve: Curve) -> CompositionTail | None:
 class _Search:
     """Branch and bound over cells of epsilon for the mu that the curve needs."""
 
-    def __init__(self, ask: Asked, floor: float, tolerance: float) -> None:
+    def __init__(self, ask: Asked, floor: float, tolerance: float, least: float = 0.0) -> None:
         self._ask, self._evaluate = ask, ask.both_ways()
-        self._floor, self._tolerance = floor, tolerance
+        self._floor, self._tolerance, self._least = floor, tolerance, least
         self.limit = self._evaluate(math.inf)
-        self._low = 0.0
+        self._low, self._everywhere = 0.0, math.inf
+        self._shown: dict[float, float] = {}
         self._spent = 0
         self._uppers: list[tuple[float, float]] = []
 
     def run(self, tail: CompositionTail | None) -> tuple[float, float, tuple[str, ...]]:
         """Both sides of the smallest mu, and what to say about them."""
         floor = self._floor
+        self._everywhere = math.inf if tail is None else tail.everywhere
         first = self._point(0.0)
         if first.upper <= floor:
             return 0.0, 0.0, ()
@@ -123,8 +130,7 @@ class _Search:
         if tail is not None and tail.gaussian and first.lower > floor:
             return tail.least, tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
-            low, high, notes = self._above_floor(first)
-            return low, high if tail is None else min(high, tail.everywhere), notes
+            return self._above_floor(first)
         if tail is None or self.limit.upper > 0.0:
             return self._low, math.inf, ("no bound on the tail is known for these pairs: give a floor",)
         if tail.attained:
@@ -138,7 +144,7 @@ class _Search:
         points = [first]
         while points[-1].upper > self._floor:
             if points[-1].epsilon > _LARGEST:
-                return self._low, math.inf, ("delta was not seen to fall to the floor",)
+                return self._low, self._everywhere, ("delta was not seen to fall to the floor",)
             points.append(self._point(max(2.0 * points[-1].epsilon, 0.25)))
         end, start = points.pop(), points.pop()
         while end.upper < start.upper * math.exp(-5.0 * self._tolerance) and self._spent < 60:
@@ -152,8 +158,7 @@ class _Search:
                 points.append(start)
                 start = middle
         points += [start, end]
-        high = self._cells(points)  # which raises the lower side, too
-        return self._low, high, ()
+        return self._sides(self._cells(points))
 
     def _whole(self, first: Point, tail: CompositionTail) -> tuple[float, float, tuple[str, ...]]:
         """Where every epsilon counts: up to the largest loss, or to where the tail settles."""
@@ -165,19 +170,31 @@ class _Search:
         points.append(Point.at(end, 0.0, 0.0) if tail.mu == 0.0 and end == tail.epsilon else self._point(end))
         points = [point for point in points if point.epsilon < end] + [points[-1]]
         high = max(self._cells(points), beyond) if math.isfinite(beyond) else math.inf
-        return self._low, min(high, tail.everywhere), ()
+        return self._sides(min(high, tail.everywhere))
+
+    def _sides(self, high: float) -> tuple[float, float, tuple[str, ...]]:
+        """The upper side, and the lower one that cells have raised, raised further next to where it is largest."""
+        idle = 0
+        while idle < _IDLE and 0.0 < self._low < high / (1.0 + self._tolerance):
+            before, places = self._low, sorted(self._shown)
+            at = max(range(len(places)), key=lambda place: self._shown[places[place]])
+            for beside in (*places[max(at - 1, 0) : at], *places[at + 1 : at + 2]):
+                self._point(0.5 * (places[at] + beside))
+            idle = idle + 1 if self._low <= before * (1.0 + self._tolerance) else 0
+        return self._low, high, ()
 
     def _end(self, tail: CompositionTail) -> float:
         return tail.settled_from(max(self._low, tail.mu * (1.0 + self._tolerance)))
 
     def _point(self, epsilon: float) -> Point:
-        value = self._evaluate(epsilon)
+        least = max(_ROUGHLY * self._low, self._least if epsilon > 0.0 else 0.0)
+        value = self._evaluate(epsilon, max(self._floor, delta_of(least, epsilon)))
         self._spent += 1
         # delta falls: what bounds it before bounds it here
         upper = min([value.upper, *(known for before, known in self._uppers if before <= epsilon)])
         self._uppers.append((epsilon, upper))
-        if value.lower > self._floor:
-            self._low = max(self._low, mu_below(epsilon, value.lower))
+        shown = self._shown[epsilon] = mu_below(epsilon, value.lower) if value.lower > self._floor else 0.0
+        self._low = max(self._low, shown)
         if self._ask.certified:
             agreed(Bound(value.lower, value.upper, "the curve"), Bound(0.0, upper, "the curve at a smaller epsilon"))
         return Point.at(epsilon, min(value.lower, upper), upper)
@@ -199,7 +216,7 @@ class _Search:
             heapq.heappush(heap, self._cell(middle, end))
 
     def _cell(self, start: Point, end: Point) -> tuple[float, float, Point, Point]:
-        needed = 0.0 if start.upper <= self._floor else mu_of_cell(start, end)
+        needed = 0.0 if start.upper <= self._floor else min(mu_of_cell(start, end), self._everywhere)
         return -needed, start.epsilon, start, end
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from hockeystick.composition import Composition, Step, directions
 from hockeystick.engines.together import Quantity
 from hockeystick.errors import check_delta, check_epsilon, check_positive, public_door
 from hockeystick.progress import Progress
+from hockeystick.sweep.chunks import Chunks
 from hockeystick.sweep.files import RowFile, restored, row_file
 from hockeystick.sweep.grid import Grid, check_arguments
 from hockeystick.sweep.plans import Plan, Row, Search, check_settings, plans_of, rows_of, searches_of
@@ -29,10 +29,6 @@ from hockeystick.sweep.workers import Workers, check_workers, done
 
 __all__ = ["Sweep", "sweep"]
 
-_PLANS = 4096  # in a chunk, at most: a few seconds' work
-_SEARCHES = 512  # in a chunk, of several lines: some seconds' work
-_EACH = 4  # chunks a worker gets at least, where there are enough plans
-_MAPPED = 24  # chunks for workers of an unknown number
 INTERRUPTED = "not asked: the sweep was interrupted"
 """Why a plan has no answer where nobody came to ask it."""
 
@@ -117,13 +113,13 @@ def sweep(
         method = check_accountant(accountant, default)
         runs = plans_of(family, grid, asked, method)
         plans: Sequence[Plan | Search] = runs
-        chunks, words = _runs(runs, helpers), repr(method)
+        chunks, words = Chunks.of_runs(runs, helpers), repr(method)
     else:
         own = {} if accountant in (None, AUTOMATIC) else {"accountant": check_accountant(accountant, default)}
         chosen = check_settings(settings or {}) | own
         quantity, words = find, repr(sorted(chosen.items()))
         searches = searches_of(family, grid, find, chosen)
-        plans, chunks = searches, _lines(searches, helpers)
+        plans, chunks = searches, Chunks.of_searches(searches, helpers)
     kept = _kept(file, resume, Grid(grid.axes, {**grid.fixed, "settings": words}), quantity)
     return Sweep(grid=grid, quantity=quantity, rows=tuple(_rows(plans, chunks, kept, helpers)))
 
@@ -145,32 +141,6 @@ def _quantity(grid: Grid, given: Mapping[str, Any]) -> Quantity:
     return "epsilon" if "delta" in given else "delta"
 
 
-def _runs(plans: Sequence[Plan], workers: Workers) -> list[list[int]]:
-    """The numbers of plans, chunk by chunk: the runs of one law share lines, so they stay together where they fit."""
-    most = min(workers.share(len(plans), _EACH, _MAPPED), _PLANS)
-    laws: dict[Hashable, list[int]] = {}
-    for number, plan in enumerate(plans):
-        laws.setdefault(plan.law, []).append(number)
-    chunks: list[list[int]] = [[]]
-    for own in laws.values():
-        for start in range(0, len(own), most):
-            part = own[start : start + most]
-            if len(chunks[-1]) + len(part) > most:
-                chunks.append([])
-            chunks[-1].extend(part)
-    return chunks
-
-
-def _lines(searches: Sequence[Search], workers: Workers) -> list[list[int]]:
-    """The numbers of the searches of a few lines each, chunk by chunk."""
-    lines: dict[int, list[int]] = {}
-    for number, search in enumerate(searches):
-        lines.setdefault(search.line, []).append(number)
-    together = max(min(workers.share(len(lines), 1, _MAPPED), _SEARCHES // len(lines[0])), 1)
-    numbers = [lines[line] for line in range(len(lines))]
-    return [list(chain(*numbers[first : first + together])) for first in range(0, len(lines), together)]
-
-
 def _kept(
     file: str | os.PathLike[str] | None, resume: str | os.PathLike[str] | None, grid: Grid, quantity: str
 ) -> RowFile | None:
@@ -190,17 +160,20 @@ def _kept(
     return found
 
 
-def _rows(
-    plans: Sequence[Plan | Search], chunks: Sequence[Sequence[int]], kept: RowFile | None, workers: Workers
-) -> list[Row]:
+def _rows(plans: Sequence[Plan | Search], chunks: Chunks, kept: RowFile | None, workers: Workers) -> list[Row]:
     """The rows of all plans; those not asked for are refused."""
     rows = {} if kept is None else restored(kept, plans)
-    missing = [numbers for numbers in chunks if any(number not in rows for number in numbers)]
-    work = [[plans[number] for number in numbers] for numbers in missing]
-    with Progress(f"{len(plans)} plans") as progress, closing(done(rows_of, work, workers)) as results:
+    taken: list[list[int]] = []
+
+    def work() -> Iterator[list[Plan | Search]]:
+        for numbers in chunks.missing(set(rows)):
+            taken.append(numbers)
+            yield [plans[number] for number in numbers]
+
+    with Progress(f"{len(plans)} plans") as progress, closing(done(rows_of, work(), workers)) as results:
         try:
             for chunk, found in results:
-                new = [(i, row) for i, row in zip(missing[chunk], found, strict=True) if i not in rows]
+                new = [(i, row) for i, row in zip(taken[chunk], found, strict=True) if i not in rows]
                 rows.update(new)
                 if kept is not None:
                     kept.write(new)

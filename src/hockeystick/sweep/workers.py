@@ -63,19 +63,26 @@ def check_workers(workers: Any) -> Workers:
         ) from None
 
 
-def done(work: Callable[[Item], Result], chunks: Sequence[Item], workers: Workers) -> Results[Result]:
+def done(work: Callable[[Item], Result], chunks: Iterable[Item], workers: Workers) -> Results[Result]:
     """The number of each chunk with its result, in the order in which they are done.
 
-    Closing the iterator cancels what has not begun.
+    Work that is done here takes each chunk when the one before is done; others are given all at once. Closing the
+    iterator cancels what has not begun.
     """
     other = workers.other
+    if other is None and workers.count == 1:
+        return _here(work, chunks)
+    every = list(chunks)
     if other is None:
-        if workers.count == 1 or len(chunks) <= 1:
-            return ((number, work(chunk)) for number, chunk in enumerate(chunks))
-        return _own_processes(work, chunks, workers.count or 1)
+        return _own_processes(work, every, workers.count or 1) if len(every) > 1 else _here(work, every)
     if isinstance(other, Executor) or hasattr(other, "submit"):
-        return _submitted(work, chunks, other)
-    return _mapped(work, chunks, other)
+        return _submitted(work, every, other)
+    return _mapped(work, every, other)
+
+
+def _here(work: Callable[[Item], Result], chunks: Iterable[Item]) -> Results[Result]:
+    for number, chunk in enumerate(chunks):
+        yield number, work(chunk)
 
 
 def _own_processes(work: Callable[[Item], Result], chunks: Sequence[Item], count: int) -> Results[Result]:

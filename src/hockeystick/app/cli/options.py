@@ -23,10 +23,15 @@ ADJACENCY, UNIT = "add-remove", "example"
 # ------------------------------------------------------ options, None where not given: a specification may say the same
 
 
-def add_adjacency(parser: Parser, default: str = ADJACENCY) -> None:
+def add_adjacency(parser: Parser, otherwise: str = "") -> None:
     """Add ``--adjacency``."""
-    words = f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {default})"
+    words = f"which datasets are neighbours: {', '.join(ADJACENCIES)} (default: {ADJACENCY}{otherwise})"
     parser.add_argument("--adjacency", choices=tuple(ADJACENCIES), metavar="R", help=words)
+
+
+def usual_adjacency(*schemes: str | None) -> str:
+    """The relation that is meant where none is said: one that is proved for shuffled batches, where some are."""
+    return "zero-out" if "shuffled" in schemes else ADJACENCY
 
 
 def add_unit(parser: Parser) -> None:
@@ -71,7 +76,7 @@ def add_of_run(parser: Parser) -> None:
     parser.add_argument("--tuning", type=_tuning, metavar="RUNS", help=words)
     words = "write the run as a specification, for account and report: TOML or JSON, as the name ends"
     parser.add_argument("--save", type=_specification, metavar="FILE", help=words)
-    add_adjacency(parser, f"{ADJACENCY}; with --sampling shuffled, zero-out")
+    add_adjacency(parser, "; with --sampling shuffled, zero-out")
     add_unit(parser)
     add_group_size(parser)
 
@@ -99,7 +104,7 @@ def run_of(options: argparse.Namespace, entry: StepEntry, **asked: Any) -> Speci
     """The run of one kind of step that the options describe, under the relation asked for or its scheme's usual one."""
     return Specification(
         (entry,),
-        options.adjacency or ("zero-out" if options.sampling == "shuffled" else ADJACENCY),
+        options.adjacency or usual_adjacency(options.sampling),
         options.unit or UNIT,
         circumstances=Circumstances(examples=options.population),
         group_size=options.group_size or 1,

@@ -17,11 +17,13 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from hockeystick import dpsgd
 from hockeystick.app.cli.answer import print_json, table
-from hockeystick.app.cli.options import add_adjacency
+from hockeystick.app.cli.options import ADJACENCY, add_adjacency, usual_adjacency
 from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.spec.registry import schemes
@@ -47,7 +49,7 @@ def add(parser: Parser) -> None:
     option(parser, "--population", count, "N", "number of examples in the data")
     words = f"how batches of such sizes are drawn: {', '.join(_BY_SIZES)} (default: {_BY_SIZES[0]})"
     option(parser, "--sampling", listed(lambda _: _scheme), "SCHEME[,SCHEME]", words)
-    add_adjacency(parser)
+    add_adjacency(parser, "; with shuffled in --sampling, zero-out for all")
     words = "width of the bracket asked for: in epsilon, or relative to the noise that is found (default: 0.001; 1e-05)"
     option(parser, "--tolerance", positive, "W", words)
     option(parser, "--workers", count, "N", "processes (default: 1)", default=1)
@@ -66,18 +68,17 @@ def run(options: argparse.Namespace) -> Status:
     else:
         settings = {"safe": "larger", "precision": options.tolerance or 1e-5}
         grid |= {"find": "noise_multiplier", "epsilon": options.epsilon, "settings": settings}
-    if options.adjacency is not None:
-        grid["adjacency"] = options.adjacency
+    grid["adjacency"] = options.adjacency or usual_adjacency(*options.sampling or ())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "interrupted: ", RuntimeWarning)  # is said below, by the command
         found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+    asked = [row.refused != INTERRUPTED for row in found.rows]
     if options.json:
-        print_json(found.to_table())
+        print_json({name: list(compress(column, asked)) for name, column in found.to_table().items()})
     else:
-        print(_shown(found))
-    done = sum(row.refused != INTERRUPTED for row in found.rows)
-    if done < len(found.rows):
-        print(f"hockeystick: interrupted: {done} of {len(found.rows)} plans are done", file=sys.stderr)
+        print(_shown(found, asked))
+    if not all(asked):
+        print(_interrupted(options, asked.count(False), len(asked)), file=sys.stderr)
         return Status.INTERRUPTED
     return Status.OK if found.complete else Status.NO_ANSWER
 
@@ -100,12 +101,19 @@ def _sampler(options: argparse.Namespace) -> dict[str, Any]:
     return {"sampling": options.sampling or _BY_SIZES[:1], **sizes}
 
 
-def _shown(found: Sweep) -> str:
-    """A line a plan: its arguments, both sides rounded outward, and why there is no answer."""
-    names = list(found.grid.axes)
+def _interrupted(options: argparse.Namespace, left: int, plans: int) -> str:
+    """How many plans were not asked, and how to go on."""
+    file = options.resume or options.file
+    how = f"--resume {file} goes on" if file else "rows kept with --file can be gone on with, by --resume"
+    return f"hockeystick: interrupted: {left} of {plans} plans were not asked; {how}"
+
+
+def _shown(found: Sweep, asked: Sequence[bool]) -> str:
+    """A line a plan that was asked: its arguments, both sides rounded outward, and why there is no answer."""
+    names = [*found.grid.axes, *["adjacency"] * (found.grid.fixed["adjacency"] != ADJACENCY)]
     heads = [*names, f"{found.quantity} from", "to", ""]
     lines = []
-    for point, row in zip(found.grid.points(), found.rows, strict=True):
+    for point, row in compress(zip(found.grid.points(), found.rows, strict=True), asked):
         given = [point[name] if isinstance(point[name], str) else plain(point[name]) for name in names]
         lines.append([*given, rounded_down(row.lower, _DIGITS), rounded_up(row.upper, _DIGITS), row.refused])
     return table([head.replace("_", " ") for head in heads], lines, right=range(len(heads) - 1))
