@@ -2,7 +2,7 @@
 
 A line through one tilt serves every epsilon within a deviation or so of its own. If each question placed a line of its
 own, a curve would cost a line a point; if it took the nearest line that an earlier question left, its last digits would
-depend on what was asked before. So lines stand on stations, 1.5 deviations of the tilted loss apart, that depend on
+depend on what was asked before. So lines stand on stations, two deviations of the tilted loss apart, that depend on
 the composition alone: a question goes to the nearest one, and a thousand questions share a few dozen lines.
 
 Estimates only: a line proves what it says wherever it stands. Cost: one coarse scan of K for each level; those of many
