@@ -195,18 +195,18 @@ def test_deltas_far_beyond_a_cliff_are_narrow(sigma: float, epsilon: float) -> N
 # ------------------------------------------------------------------------------------------------------ laws, refusals
 
 
-@pytest.mark.parametrize(("sigma", "rate"), [(0.7123408506191142, 0.0006273274445378194), (0.6209, 0.00025046505634)])
-def test_sharper_lines_answer_between_the_modes_of_a_tilted_loss(sigma: float, rate: float) -> None:
+@pytest.mark.parametrize(("sigma", "rate", "epsilon"), [(0.7151, 0.0002342, 0.622), (1.0885, 0.001316, 1.5344)])
+def test_sharper_lines_answer_between_the_modes_of_a_tilted_loss(sigma: float, rate: float, epsilon: float) -> None:
     parts: Parts = [(sampled(sigma, rate), 10_000)]
     curve = ContourCurve(PairSum(parts), 7e-5)
-    answers = deltas([curve.standing], np.zeros(1, dtype=np.intp), np.ones(1))
+    answers = deltas([curve.standing], np.zeros(1, dtype=np.intp), np.array([epsilon]))
     assert answers.known.all()  # by lines that stand, before one is made for the question
-    station = station_near(curve.standing, 1.0, "delta")
+    station = station_near(curve.standing, epsilon, "delta")
     assert station is not None
     assert curve.standing.has(station)
     assert curve.standing.has(station.sharper)
-    assert curve.delta(1.0).sides == answers.bound(0).sides
-    assert_contains(answers.bound(0), parts, 1.0, 7e-5)
+    assert curve.delta(epsilon).sides == answers.bound(0).sides
+    assert_contains(answers.bound(0), parts, epsilon, 7e-5)
 
 
 def test_nearby_epsilons_share_one_line() -> None:

@@ -139,7 +139,7 @@ SAMPLED = hs.DiscreteLaplace(2.0, sensitivity=3).poisson(0.25).pair("remove")
         (SAMPLED, 150, 1e-5, (9.4, 47.0, 60.1, 65.7)),
         (SAMPLED.reversed(), 150, 1e-9, (0.0, 8.1)),
         (SAMPLED.reversed(), 150, 1e-5, (3.2, 16.2, 22.6)),
-        (hs.Binomial(4).pair("remove"), 90, 1e-9, (0.0, 12.5, 31.2)),
+        (hs.Binomial(4).pair("remove"), 90, 1e-9, (0.0, 12.5, 26.0)),
         (hs.Binomial(4).pair("remove"), 90, 1e-5, (50.0, 62.4)),
     ],
 )
