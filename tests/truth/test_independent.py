@@ -16,10 +16,12 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from flint import ctx
+from flint import arb, ctx
 
 import hockeystick as hs
 from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, Finding, check
+from hockeystick.independent.balls import real
+from hockeystick.independent.laplace import laplace_delta
 from hockeystick.independent.run import Run
 from hockeystick.independent.steps import step_of
 from hockeystick.laws.gaussian import GaussianPair
@@ -237,6 +239,14 @@ def test_losses_too_small_for_the_working_precision_are_not_taken_for_none() -> 
     specification = {"steps": steps, "guarantee": {"adjacency": "substitute"}}
     found = check({"specification": specification, "results": [result]})
     assert [one.verdict for one in found] == [PROVED, NOT_REACHED]  # delta is 1.25e-31
+
+
+def test_a_ball_around_the_largest_loss_of_laplace_noise_holds_delta_on_both_sides_of_it() -> None:
+    noise, apart = [(Fraction(1), 1), (Fraction(1, 3), 2)], Fraction(1, 2**40)
+    limit = Fraction(5, 3)
+    whole = laplace_delta(noise, real(limit) + arb(0, 2 * real(apart)))
+    assert whole.contains(0)
+    assert whole.contains(laplace_delta(noise, real(limit - apart)))
 
 
 @pytest.mark.parametrize(("trials", "sensitivity"), [(1, 1), (1200, 2)])

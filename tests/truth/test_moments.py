@@ -229,6 +229,8 @@ def test_a_round_has_the_divergence_of_its_likelihood_ratio_and_no_infinite_one(
         truth = mpmath.log1p(mpmath.expm1(1) / 10)
         assert bound.sides[0][0] <= truth <= bound.sides[1][0]  # type: ignore[index]
         assert bound.sides[0][0] > 0.99 * truth  # type: ignore[index]
+    assert isinstance(bound, hs.Bound)
+    assert "the dominating pair has infinite losses" in bound.notes  # which the round has not
 
 
 def test_a_divergence_is_no_more_than_known_candidates_show() -> None:

@@ -56,6 +56,7 @@ LARGEST_ORDER = 1e150
 """Whose square is a float64."""
 
 _METHOD = "Renyi divergence"
+_INFINITE = "the dominating pair has infinite losses"
 _CONVERSIONS = ("tight", "classic")
 
 
@@ -264,7 +265,7 @@ def _divergence(
     theta = orders - 1.0  # exact up to 2^53; beyond, one rounding off
     composition = tuple(parts)
     if any(pair.mass_at_infinity > 0.0 for pair, _ in composition):
-        return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, ("infinite losses",))
+        return Bound(np.full_like(theta, math.inf), np.full_like(theta, math.inf), _METHOD, (_INFINITE,))
     bracket = log_moment_bounds(composition, orders) if known is None else known
     has_windows = not any(pair.is_known_by_moments_alone for pair, _ in composition)
     if has_windows and not np.isfinite(bracket.upper).all():

@@ -30,7 +30,7 @@ def laplace_delta(noise: Sequence[tuple[Fraction, int]], epsilon: Any) -> Any:
     steps, limit = sum(k for _, k in noise), sum((m * k for m, k in noise), Fraction(0))
     with precision(ctx.prec + 3 * steps + 2 * math.ceil(limit)):  # terms cancel
         y, total = real(limit) - epsilon, arb(0)
-        if not y > 0:
+        if y <= 0:
             return arb(0)
         for choice in product(*(range(k + 1) for _, k in noise)):
             left = y - real(2 * sum((m * n for (m, _), n in zip(noise, choice, strict=True)), Fraction(0)))
