@@ -96,7 +96,8 @@ class JoinedSummand(Summand):
         """The panels of both sides about loss 0; None where they would be too many."""
         exponents = np.array([*window.exponents, 0.0, 1.0])
         top, is_cut = self.extent(np.concatenate((exponents, 1.0 - exponents)), window)
-        edges = self._edges(exponents, top, window)
+        with np.errstate(over="ignore", invalid="ignore"):  # far out there is no rule
+            edges = self._edges(exponents, top, window)
         if edges is None:
             return None
         above = self._side(edges)
@@ -158,8 +159,10 @@ class JoinedSummand(Summand):
         half = np.minimum(np.minimum(by_slope, by_curvature), _HIGHEST_ELLIPSE / high).max(axis=0).min(axis=0)
         density = 0.5 / np.maximum(half, 1e-9 * top)
         passed = np.concatenate(([0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(u))))
+        if not passed[-1] <= _MOST_PANELS / _SPARE:
+            return None
         panels = math.ceil(_SPARE * float(passed[-1])) + 1
-        return None if panels > _MOST_PANELS else np.interp(np.linspace(0.0, passed[-1], panels + 1), passed, u)
+        return np.interp(np.linspace(0.0, passed[-1], panels + 1), passed, u)
 
     def _cells(self, top: float, between: int) -> Cells:
         """The density of the losses below 0, then of those above, in cells of u."""
@@ -273,7 +276,8 @@ class _JoinedPanels(Quadrature):
     def _error(self, exponents: Array, frequency: float) -> Array:
         whole = log_sums(self.log_weight + exponents[:, None] * self.loss)
         lost = np.logaddexp(self._log_lost(exponents, frequency), self._log_lost(1.0 - exponents, frequency))
-        share = np.exp(np.minimum(lost - whole + 1e-9 * (1.0 + np.abs(lost) + np.abs(whole)), 0.0))
+        size = np.abs(self.log_weight).max() + np.abs(exponents) * np.abs(self.loss).max()  # of what may cancel
+        share = np.exp(np.minimum(lost - whole + 1e-9 * (1.0 + np.abs(lost)) + 1e-12 * size, 0.0))
         # the moment is at least the sum of the rule less what is lost
         return np.where(share < 0.5, share / (1.0 - np.minimum(share, 0.5)), np.inf)[:, None]
 
