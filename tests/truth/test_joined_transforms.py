@@ -187,7 +187,7 @@ def test_losses_of_joined_tables_are_known_as_fractions() -> None:
     [
         (hs.Gaussian(1.0), 1000, 1e-11),
         (hs.Gaussian(8.0), 60, 1e-11),
-        (hs.Laplace(2.0), 800, 1e-11),
+        (hs.Laplace(2.0), 800, 1e-10),
         (hs.DiscreteLaplace(2.0, values="counts"), 500, 1e-11),
         (hs.Binomial(400, values="counts"), 500, 1e-7),
     ],
