@@ -499,7 +499,7 @@ def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_lines_of_the_contour_leave_is_asked_of_rare_losses_before_lines_for_one_question() -> None:
     """There the contour's own line for a question takes ten times as long, whether it is narrow or not."""
     run = hs.Gaussian(noise_multiplier=1.0).poisson(rate=1e-2) * 30
-    epsilon, delta = np.array([0.6, 1.2, 2.2]), np.array([1e-9, 1e-7])
+    epsilon, delta = np.array([1.0, 1.4, 2.2]), np.array([1e-9, 1e-7])
     for bound in (hs.account(run).delta(epsilon), hs.account(run).epsilon(delta)):
         assert bound.method == "rare large losses"
     for one, value in enumerate(epsilon.tolist()):
