@@ -44,12 +44,12 @@ class LabelledSummand(Summand):
             raise UnknownPairError("no certified transform is known for a labelled mixture with an unsampled step")
 
     @property
-    def is_atomic(self) -> bool:  # type: ignore[override]
+    def is_atomic(self) -> bool:
         """Whether both parts are."""
         return all(source.is_atomic for source in self._sources)
 
     @property
-    def leaves_out(self) -> bool:  # type: ignore[override]
+    def leaves_out(self) -> bool:
         """Where a part does."""
         return any(source.leaves_out for source in self._sources)
 

@@ -59,11 +59,15 @@ class Summand(ABC):
         """
         raise UnknownPairError("no certified transform is known for this noise in batches of a fixed size")
 
-    is_atomic = False
-    """Whether the losses are discrete, of a law that has rules of its own."""
+    @property
+    def is_atomic(self) -> bool:
+        """Whether the losses are discrete, of a law that has rules of its own."""
+        return False
 
-    leaves_out = False
-    """As in `RuleSource`, of a law that has rules of its own."""
+    @property
+    def leaves_out(self) -> bool:
+        """As in `RuleSource`, of a law that has rules of its own."""
+        return False
 
     @property
     def scale(self) -> float:
