@@ -251,6 +251,16 @@ def test_every_tolerance_contains_the_exact_delta(parts: Parts, epsilons: Sequen
             assert float(bound.width) <= tolerance * float(bound.lower) or float(bound.upper) < 1e-300
 
 
+@pytest.mark.parametrize("noise", [0.07, 0.09])
+def test_a_delta_next_to_one_is_bracketed_without_a_line(noise: float) -> None:
+    parts: Parts = [(GaussianPair(noise), 1)]
+    losses = PairSum(parts)
+    bound = ContourCurve(losses, 1e-3)._near_one(saddle_of_epsilon(losses, 0.0), 0.0)
+    assert bound is not None
+    assert Fraction(float(bound.lower)) <= exact_delta(parts, 0.0, digits=16).low
+    assert 1.0 - 1e-5 <= bound.lower < bound.upper == 1.0
+
+
 @pytest.mark.parametrize("theta", [0.25, 1.0, 3.0])
 def test_a_loss_without_a_node_is_in_the_upper_side(theta: float) -> None:
     """One that lies where it adds most to delta, of the tilted probability stated."""
