@@ -364,7 +364,7 @@ def test_behind_a_cliff_one_line_answers(
     assert count <= 2
 
 
-@pytest.mark.parametrize(("rate", "most"), [(5e-4, 3), (1.5e-3, 3)])
+@pytest.mark.parametrize(("rate", "most"), [(5e-4, 3), (1.2e-3, 2), (1.5e-3, 2)])
 def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
     rate: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

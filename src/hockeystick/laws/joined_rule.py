@@ -294,7 +294,7 @@ class _JoinedPanels(Quadrature):
         logs = off.min(axis=2)
         if self.has_tail:
             top = self.edges[-1:]
-            fall = 0.5 + self.of.bend * top - np.maximum(powers, 0.0)
+            fall = (0.5 + self.of.bend * top) * (1.0 - 1e-9) - np.maximum(powers, 0.0)  # the difference may cancel
             log_tail = self.of.log_density(top) + powers * sampled_losses(top, self.of.rate)
             with np.errstate(divide="ignore"):
                 tail = np.where(fall > 0.0, log_tail - np.log(np.maximum(fall, 0.0)), np.inf)
