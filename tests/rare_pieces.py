@@ -16,7 +16,7 @@ from tests.quadrature import DIGITS, integral, normal_density, panels
 
 def sides(line: RareLine, epsilon: float) -> tuple[float, float]:
     """Of delta, for as many steps as the line is planned for."""
-    run = RareRuns(line, np.array([line.losses.steps]))
+    run = RareRuns(line, line.losses.counts[None])
     lower, upper = run.sides(np.zeros(1, dtype=int), np.array([[epsilon]]))
     return float(lower[0, 0]), float(upper[0, 0])
 

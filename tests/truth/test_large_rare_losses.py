@@ -19,7 +19,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.engines.rare.curve import RareCurve
 from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
-from hockeystick.engines.rare.losses import RareLosses
+from hockeystick.engines.rare.losses import RareLosses, RareSum
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.turning import NEAR, least_turn, most_turn
 from hockeystick.laws import GaussianPair, SubsampledPair
@@ -27,7 +27,8 @@ from tests.quadrature import DIGITS, integral, normal_density, panels, two_sampl
 from tests.rare_pieces import exact_piece, only, sides_around
 
 NOISE, RATE, STEPS = 0.05, 1e-3, 100
-LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
+LAW = RareLosses(1.0 / NOISE, RATE, float(STEPS))
+LOSSES = RareSum((LAW,))
 EPSILON = 637.0
 
 
@@ -74,7 +75,7 @@ def test_a_line_contains_the_truth_far_from_its_epsilon(epsilon: float) -> None:
 
 @pytest.mark.parametrize("high", [200.0, 230.0, 260.0])
 def test_too_low_an_upper_cut_adds_the_mass_above_it(high: float) -> None:
-    found = replace(planned().found, high=high)
+    found = replace(planned().found, high=(high,))
     assert_contains(replace(planned(), found=found, pieces=pieces_of(LOSSES, found)))
 
 
@@ -150,7 +151,7 @@ def on_line(pieces: Pieces) -> TiltedPieces:
 
 @pytest.mark.parametrize(("frequency", "times"), [(0.1, 2.0), (1.0, 1.0), (1.0, 4.0)])
 def test_rules_of_pieces_moved_far_up_err_by_no_more_than_they_say(frequency: float, times: float) -> None:
-    pieces, seen = planned().pieces, 0
+    (pieces,), seen = planned().pieces, 0
     for place in range(0, pieces.sizes.size, 6):
         piece = only(pieces, place)
         step = piece.step * times
@@ -169,9 +170,9 @@ def test_rules_of_pieces_moved_far_up_err_by_no_more_than_they_say(frequency: fl
 
 def test_the_transform_between_wide_cuts_fades_as_it_is_said_to() -> None:
     line = planned()
-    piece = only(line.pieces, line.parts[1].start)
-    assert line.found.half_width > NEAR
-    for half_width in (0.8, 2.0, 5.0, line.found.half_width):
+    piece = only(line.pieces[0], line.steps[0].parts[1].start)
+    assert line.found.half_widths[0] > NEAR
+    for half_width in (0.8, 2.0, 5.0, line.found.half_widths[0]):
         for frequency in (0.3, 1.0, 2.0):
             bound = math.exp(on_line(piece).log_faded(frequency, half_width)[0])
             for beyond in (1.0, 1.7):
@@ -179,7 +180,7 @@ def test_the_transform_between_wide_cuts_fades_as_it_is_said_to() -> None:
 
 
 def test_no_piece_is_moved_over_the_zero_of_the_ratio() -> None:
-    pieces, seen = planned().pieces, 0
+    (pieces,), seen = planned().pieces, 0
     zero = math.log((1.0 - RATE) / RATE)
     for place in np.flatnonzero((pieces.ends[0] < zero) & (zero < pieces.ends[1])).tolist():
         piece, seen = replace(only(pieces, place), half_width=np.array([4.0])), seen + 1
@@ -212,13 +213,13 @@ def test_the_argument_turns_by_no_more_and_no_less_than_is_said(q: float) -> Non
 @pytest.mark.parametrize(("out", "most"), [(-2.0, math.inf), (0.0, 3.0), (3.0, 100.0)])
 def test_the_mass_beyond_the_ends_is_bounded(place: int, out: float, most: float) -> None:
     """Narrowly where these are next to the cuts."""
-    piece, w = only(planned().pieces, place), LOSSES.width
+    piece, w = only(planned().pieces[0], place), LAW.width
     step = piece.step / 16.0
     first, last = np.floor((piece.below - out * w) / step + 0.5), np.ceil((piece.above + out * w) / step - 0.5)
     piece = replace(piece, step=step, first=first, last=last)
     (low,), (high,), (below,), (above,) = (one.tolist() for one in (*piece.ends, piece.below, piece.above))
     with ctx.workdps(DIGITS):
-        m, g = arb(LOSSES.shift), arb(RATE)
+        m, g = arb(LAW.shift), arb(RATE)
 
         def f(u: arb) -> arb:
             between = (((u - above) / w).erfc() - ((u - below) / w).erfc()) / 2

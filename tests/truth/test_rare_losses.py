@@ -28,10 +28,11 @@ from hockeystick.engines.rare.curve import deltas as rare_deltas
 from hockeystick.engines.rare.curve import epsilons as rare_epsilons
 from hockeystick.engines.rare.excess import log_excess, log_moment
 from hockeystick.engines.rare.line import RareLine, pieces_of, rare_line, transforms
-from hockeystick.engines.rare.losses import WIDTH, RareLosses, kept
+from hockeystick.engines.rare.losses import WIDTH, RareLosses, RareSum, kept
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan
-from hockeystick.engines.rare.runs import RareRuns, difference
+from hockeystick.engines.rare.powers import difference
+from hockeystick.engines.rare.runs import RareRuns
 from hockeystick.engines.rare.standing import epsilon_near
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
@@ -39,11 +40,15 @@ from tests.quadrature import DIGITS, integral, normal_density, panels
 from tests.rare_pieces import exact_piece, only, sides, sides_around
 
 NOISE, RATE, STEPS = 1.0, 7e-4, 260
-LOSSES = RareLosses(1.0 / NOISE, RATE, float(STEPS))
+LAW = RareLosses(1.0 / NOISE, RATE, float(STEPS))
+LOSSES = RareSum((LAW,))
 EPSILON = 0.15
 
 
-@functools.cache
+def one_law(shift: float, rate: float, steps: float) -> RareSum:
+    return RareSum((RareLosses(shift, rate, steps),))
+
+
 @functools.cache
 def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int = STEPS) -> tuple[float, float]:
     found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=10)
@@ -87,7 +92,7 @@ def test_a_line_is_planned_for_an_epsilon_above_0(epsilon: float) -> None:
 @pytest.mark.parametrize("delta", [1.2e-3, 1e-251])
 def test_where_no_line_serves_the_engine_refuses(delta: float) -> None:
     with pytest.raises(ContourRefusal, match=r"not rare|narrow enough"):
-        RareCurve(RareLosses(0.26, 3.2e-4, 172.0), 1e-6).epsilon(delta)
+        RareCurve(one_law(0.26, 3.2e-4, 172.0), 1e-6).epsilon(delta)
 
 
 def test_width_shrinks_with_the_error_meant() -> None:
@@ -108,10 +113,11 @@ def test_a_line_contains_the_truth_far_from_its_epsilon(epsilon: float) -> None:
 @pytest.mark.parametrize("turn", [1.0, 1j, -1.0, -1j])
 def test_transforms_off_by_the_errors_that_they_state_count_as_such(part: int, turn: complex) -> None:
     line = replace(planned())
-    found = list(line.transforms)
-    error = 1e-6 * line.moments[part // 2]
+    (step,) = line.steps
+    found = list(step.transforms)
+    error = 1e-6 * step.moments[part // 2]
     found[part], found[part + 1] = found[part] + error * turn, found[part + 1] + error
-    vars(line)["transforms"] = tuple(found)
+    vars(step)["transforms"] = tuple(found)
     lower, upper = assert_contains(line)
     assert upper - lower <= 0.1 * lower
 
@@ -139,17 +145,17 @@ def test_a_line_cut_short_adds_what_lies_beyond(share: float) -> None:
 
 @pytest.mark.parametrize("by", [0.5, 0.8])
 def test_too_high_a_lower_cut_adds_the_runs_below_it(by: float) -> None:
-    assert_contains(with_plan(low=planned().found.low + by))
+    assert_contains(with_plan(low=(planned().found.low[0] + by,)))
 
 
 @pytest.mark.parametrize("by", [0.4, 0.7])
 def test_too_low_an_upper_cut_adds_the_excess_above_it(by: float) -> None:
-    assert_contains(with_plan(high=planned().found.high - by))
+    assert_contains(with_plan(high=(planned().found.high[0] - by,)))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.7])
 def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
-    pieces = planned().pieces
+    (pieces,) = planned().pieces
     for place in range(pieces.sizes.size):
         kept = np.ceil(share * (pieces.last - pieces.first))
         own = np.arange(pieces.sizes.size) == place
@@ -157,7 +163,7 @@ def test_pieces_that_end_early_add_the_mass_beyond(share: float) -> None:
             replace(pieces, last=np.where(own, pieces.first + kept, pieces.last)),
             replace(pieces, first=np.where(own, pieces.last - kept, pieces.first)),
         ):
-            assert_contains(replace(planned(), pieces=short))
+            assert_contains(replace(planned(), pieces=(short,)))
 
 
 FREQUENCY = 60.0  # of nodes that ball arithmetic reaches in no time
@@ -181,8 +187,8 @@ def on_line(pieces: Pieces) -> TiltedPieces:
 @pytest.mark.parametrize("times", [1.0, 5.0, 10.0])
 @pytest.mark.parametrize("part", ["small", "large"])
 def test_rules_err_by_no_more_than_they_say(part: str, times: float) -> None:
-    tilt, (small, large) = planned().found.tilt, planned().parts
-    rule = coarse(only(planned().pieces, 0 if part == "small" else large.start), times)
+    tilt, (small, large) = planned().found.tilt, planned().steps[0].parts
+    rule = coarse(only(planned().pieces[0], 0 if part == "small" else large.start), times)
     assert small.stop == large.start
     ((value, error),) = transforms(on_line(rule), [slice(None)], FREQUENCY, 3)
     for number in (0, 2):
@@ -209,8 +215,8 @@ def test_sums_of_turned_weights_err_by_no_more_than_they_say(frequencies: int, n
 
 def test_the_transform_between_the_cuts_fades_as_it_is_said_to() -> None:
     line = planned()
-    piece = only(line.pieces, line.parts[1].start)
-    for half_width in (line.found.half_width, 1.2):
+    piece = only(line.pieces[0], line.steps[0].parts[1].start)
+    for half_width in (*line.found.half_widths, 1.2):
         bound = math.exp(on_line(piece).log_faded(FREQUENCY, half_width)[0])
         for beyond in (1.0, 2.0):
             assert abs(exact_piece(piece, 1.0 + line.found.tilt, beyond * FREQUENCY)) <= bound
@@ -233,15 +239,15 @@ def test_the_lowest_piece_begins_where_its_cut_changes_by_less_than_1_a_nat(cut:
 
 def test_a_piece_among_others_is_what_it_is_alone() -> None:
     """To the bit."""
-    line = planned()
-    together, at = on_line(line.pieces), (FREQUENCY, line.found.half_width)
-    for place in range(line.pieces.sizes.size):
-        alone = on_line(only(line.pieces, place))
+    (pieces,), (half_width,) = planned().pieces, planned().found.half_widths
+    together, at = on_line(pieces), (FREQUENCY, half_width)
+    for place in range(pieces.sizes.size):
+        alone = on_line(only(pieces, place))
         assert together.moment[place] == alone.moment[0]
         assert together.log_error(FREQUENCY)[place] == alone.log_error(FREQUENCY)[0]
         assert together.log_faded(*at)[place] == alone.log_faded(*at)[0]
-        assert line.pieces.lost[place] == alone.pieces.lost[0]
-        assert (together.weights[line.pieces.nodes_of(slice(place, place + 1))] == alone.weights).all()
+        assert pieces.lost[place] == alone.pieces.lost[0]
+        assert (together.weights[pieces.nodes_of(slice(place, place + 1))] == alone.weights).all()
 
 
 def mean_over_q(losses: RareLosses, of: Callable[[arb, arb], arb]) -> arb:
@@ -256,7 +262,7 @@ def mean_over_q(losses: RareLosses, of: Callable[[arb, arb], arb]) -> arb:
 @pytest.mark.parametrize("power", [1.5, 20.0, 100.0])
 def test_the_excess_of_one_large_loss_is_bounded(power: float) -> None:
     losses, cut, p, w = RareLosses(1.0, 1e-2, 1.0), 3.0, arb(power), arb(WIDTH)
-    bound = math.exp(float(log_excess(losses, cut, np.array([power]))[0]))
+    bound = math.exp(float(log_excess(RareSum((losses,)), [cut], np.array([power]), times=np.ones((1, 1)))[0]))
     taken = mean_over_q(losses, lambda u, r: r ** (1 - p) * ((cut - u) / w).erfc() / 2)
     exact = float(taken * (p - 1) ** (p - 1) / p**p)
     assert exact <= bound <= 10.0 * exact
@@ -268,9 +274,8 @@ def test_the_moment_of_the_other_steps_is_bounded(power: float) -> None:
     bound = float(log_moment(losses, np.array([power]))[0])
     exact = float(mean_over_q(losses, lambda _, r: r ** (1 - p)).log())
     assert exact <= bound <= 1.6 * exact
-    three = RareLosses(0.7, 1e-3, 3.0)
-    times = (log_excess(replaced, 3.0, np.array([power]))[0] for replaced in (three, losses))
-    assert next(times) - next(times) >= math.log(3.0) + 2.0 * exact
+    one, more = (log_excess(RareSum((losses,)), [3.0], np.array([power]), times=np.array([[n]])) for n in (1.0, 3.0))
+    assert more[0] - one[0] >= math.log(3.0) + 2.0 * exact
 
 
 def test_the_mass_above_a_cut_is_what_it_is() -> None:
@@ -300,7 +305,7 @@ def test_differences_of_powers_err_by_no_more_than_they_say(steps: float) -> Non
     rng = np.random.default_rng(5)
     a = (1.0 - 0.1 * rng.random(50) / steps) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
     b = 10.0 ** rng.uniform(-12.0, -1.0, 50) * np.exp(1j * rng.uniform(-3.0, 3.0, 50)) / steps
-    value, error = difference(a, b, steps)
+    value, error = (found[0] for found in difference([(a, 0.0, b, 0.0)], np.array([[steps]])))
     for k in range(50):
         with mp.workdps(60):
             exact = (mp.mpc(a[k]) + mp.mpc(b[k])) ** int(steps) - mp.mpc(a[k]) ** int(steps)
@@ -314,7 +319,7 @@ def test_where_large_losses_are_as_likely_both_powers_err_by_no_more_than_they_s
     a = 0.4 * 10.0 ** rng.uniform(-200.0 / steps, 0.0, 50) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
     b = 10.0 ** rng.uniform(-0.3, 3.0 / steps, 50) * np.abs(a) * np.exp(1j * rng.uniform(-3.0, 3.0, 50))
     a[0], a[1] = 0.0, 1e-250
-    value, error = difference(a, b, steps)
+    value, error = (found[0] for found in difference([(a, 0.0, b, 0.0)], np.array([[steps]])))
     for k in range(50):
         with mp.workdps(60):
             one, other = (mp.mpc(a[k]) + mp.mpc(b[k])) ** int(steps), mp.mpc(a[k]) ** int(steps)
@@ -323,10 +328,10 @@ def test_where_large_losses_are_as_likely_both_powers_err_by_no_more_than_they_s
 
 
 def test_runs_on_one_line_contain_their_own_truths_as_they_do_alone() -> None:
-    steps, rows = np.array([140.0, 190.0, 260.0]), np.arange(3)
+    steps, rows = np.array([[140.0], [190.0], [260.0]]), np.arange(3)
     points = np.array([[0.145, 0.14], [0.145, 0.15], [0.15, 0.16]])
     lower, upper = RareRuns(planned(), steps).sides(rows, points)
-    for row, number in enumerate(steps.tolist()):
+    for row, number in enumerate(steps[:, 0].tolist()):
         alone = RareRuns(planned(), steps[row : row + 1]).sides(np.zeros(1, dtype=int), points[row : row + 1])
         assert (np.array([lower[row], upper[row]]) == np.concatenate(alone)).all()
         for place, epsilon in enumerate(points[row].tolist()):
@@ -337,7 +342,7 @@ def test_runs_on_one_line_contain_their_own_truths_as_they_do_alone() -> None:
 
 def test_epsilons_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> None:
     steps, delta = (130, 190, 256, 257), 1e-8
-    curves = [RareCurve(replace(LOSSES, steps=float(number)), 1e-4) for number in steps]
+    curves = [RareCurve(LOSSES.of(float(number)), 1e-4) for number in steps]
     targets = Targets(np.full(4, math.log(delta) + 1e-12), np.full(4, math.log(delta) - 1e-12))
     lower, upper = rare_epsilons(curves, np.arange(4), targets)
     for row, number in enumerate(steps):
@@ -353,12 +358,12 @@ def test_epsilons_off_lines_that_stand_contain_the_truth_as_they_do_alone() -> N
 def test_many_runs_of_one_law_share_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[float] = []
 
-    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
+    def counting(losses: RareSum, epsilon: float, log_error: float, **least: Any) -> RareLine:
         placed.append(epsilon)
         return rare_line(losses, epsilon, log_error, **least)
 
     monkeypatch.setattr(standing, "rare_line", counting)
-    curves = [RareCurve(RareLosses(1.25, 3e-4, float(steps)), 1e-3) for steps in range(100, 1000, 30)]
+    curves = [RareCurve(one_law(1.25, 3e-4, float(steps)), 1e-3) for steps in range(100, 1000, 30)]
     values = np.full(len(curves), math.log(1e-6))
     lower, upper = rare_epsilons(curves, np.arange(len(curves)), Targets(values, values))
     assert (upper - lower <= 1e-3).all()
@@ -372,7 +377,7 @@ def test_many_runs_of_one_law_share_two_lines(monkeypatch: pytest.MonkeyPatch) -
 def test_where_several_steps_draw_the_record_lines_serve_fewer_runs(
     noise: float, rate: float, steps: int, octaves: float
 ) -> None:
-    curve, goal = RareCurve(RareLosses(1.0 / noise, rate, float(steps)), 1e-6), math.log(1e-6)
+    curve, goal = RareCurve(one_law(1.0 / noise, rate, float(steps)), 1e-6), math.log(1e-6)
     most, least, _ = curve.station(goal)
     assert most - least == octaves
     assert 2.0**least < steps <= 2.0**most
@@ -384,7 +389,7 @@ def test_where_several_steps_draw_the_record_lines_serve_fewer_runs(
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(0.6, 1e-3, 500), (1.0, 1e-4, 1000), (2.0, 1e-3, 100)])
 def test_epsilon_is_guessed_to_a_tenth(noise: float, rate: float, steps: int) -> None:
-    losses = RareLosses(1.0 / noise, rate, float(steps))
+    losses = one_law(1.0 / noise, rate, float(steps))
     exact = float(hs.account(hs.Gaussian(noise).poisson(rate) * steps, adjacency="remove").epsilon(1e-6).upper)
     assert 0.9 <= epsilon_near(losses, math.log(1e-6)) / exact <= 1.02
 
@@ -482,7 +487,7 @@ def test_no_line_stands_where_epsilon_or_its_power_leaves_the_range_of_numbers()
 def test_deltas_of_one_curve_share_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[float] = []
 
-    def counting(losses: RareLosses, epsilon: float, log_error: float, **least: Any) -> RareLine:
+    def counting(losses: RareSum, epsilon: float, log_error: float, **least: Any) -> RareLine:
         placed.append(epsilon)
         return rare_line(losses, epsilon, log_error, **least)
 
@@ -526,7 +531,7 @@ def test_runs_it_does_not_serve_are_left_to_others() -> None:
 
 def test_the_plan_says_where_losses_are_not_rare() -> None:
     with pytest.raises(ContourRefusal, match="rare"):
-        rare_line(RareLosses(1.0, 1e-3, 1000.0), 1e-4, math.log(1e-10))
+        rare_line(one_law(1.0, 1e-3, 1000.0), 1e-4, math.log(1e-10))
 
 
 def test_plans_are_values() -> None:

@@ -80,11 +80,11 @@ CONTOUR_WORK: Final = 10_000_000
 """Products of nodes that the contour may take for each few parts, 10 ms or so: beyond, lattices are as fast."""
 
 RARE_WORK: Final = 6_000_000
-"""The same where large losses are rare: beyond, lines that take these apart are faster, 20 ms an answer."""
+"""The same for each law where large losses are rare: beyond, lines that take these apart are faster, 5 ms each."""
 
-RARE_FIRST: Final = 9.0
+RARE_FIRST: Final = (9.0, 2.25)
 """Steps that draw the record, on average, up to which lines of rare large losses are asked first for an epsilon, at a
-rate of 1e-4: 5 ms a run, or 0.6 for each of many of one law. The contour takes 5 to 50 ms there, the more the fewer."""
+rate of 1e-4: of one law (5 ms, or 0.6 for each of many runs; the contour 5 to 50), and of several (5 ms for each)."""
 
 RARE_FEWER: Final = 0.35
 """Power of the rate with which this number falls: at rates of 5e-4, 1e-3 and 5e-3 to 5, 4 and 2 such steps."""
@@ -219,8 +219,7 @@ class _ContourFirst:
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
         discrete = [pair.is_discrete for pair, _ in losses.parts]
         self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
-        self._hasty = SLOW if self._few else ()
-        self._is_discrete = all(discrete)
+        self._hasty, self._is_discrete = SLOW if self._few else (), all(discrete)
         self.lists_first = self._is_discrete and losses.total_count <= FEW_STEPS
         self._may_list = self._is_discrete and losses.total_count <= SOME_STEPS
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
@@ -228,7 +227,8 @@ class _ContourFirst:
         self._lists: dict[int, HeaviestOutcomes] = {}
         self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
         fresh = self.rare is None  # else lines of rare losses come before slow ones for one question
-        work = min(self._work if fresh else RARE_WORK, LISTED_WORK if self._is_listed else self._work)
+        most = self._work if fresh else RARE_WORK * len(losses.parts)
+        work = min(most, LISTED_WORK if self._is_listed else self._work)
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
         self.contour = ContourCurve(
             losses, CONTOUR_TOLERANCE, work, hasty=self._hasty, enough=self._enough, fresh=fresh
@@ -255,11 +255,12 @@ class _ContourFirst:
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
         losses, (number, power) = self.rare.losses, RARE_SHIFT
-        rate, drawn = losses.rate, losses.drawn
+        rate, drawn, several = losses.rate, losses.drawn, len(losses.laws) > 1
         if delta is None or losses.are_large:
             return losses.are_large and drawn <= MOST_DRAWN and (delta is None or delta >= RARE_DELTAS[0])
         serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
-        most = min(RARE_FIRST * min((1e-4 / rate) ** RARE_FEWER, 1.0), number * 10.0 ** (power * losses.shift))
+        first = RARE_FIRST[several] * min((1e-4 / rate) ** RARE_FEWER, 1.0)
+        most = min(first, number * 10.0 ** (power * losses.shift))
         return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn and drawn <= most
 
     def is_below(self, epsilon: float, delta: float) -> bool:

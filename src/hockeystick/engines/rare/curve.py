@@ -1,16 +1,16 @@
-"""The curve of a rarely sampled Gaussian step, composed some hundreds of times, where large losses are rare.
+"""The curve of rarely sampled Gaussian steps, some hundreds or thousands of them, where large losses are rare.
 
 There the law of the loss is a spike, as wide as the rate is small, with a broad tail; the contour would need a node for
 every width of the spike, and a lattice a point. Here the two are taken apart.
 
-Guarantee: both sides certified. Cost: 5 ms an answer, or 0.6 where many runs of one law, or deltas of one
+Guarantee: both sides certified. Cost: 5 ms an answer for each law, or 0.6 where many runs of one law, or deltas of one
 run, are asked together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -20,7 +20,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.losses import METHOD, Array, RareLosses
+from hockeystick.engines.rare.losses import METHOD, Array, RareLosses, RareSum
 from hockeystick.laws.base import Parts
 from hockeystick.numerics.columns import Places
 
@@ -46,36 +46,38 @@ _ONLY = np.zeros(1, dtype=np.intp)  # the only question is of the only curve
 
 @final
 class RareCurve:
-    """The curve of T steps of one rarely sampled Gaussian pair.
+    """The curve of a composition of rarely sampled Gaussian pairs.
 
     Parameters
     ----------
-    losses : RareLosses
-        The law.
+    losses : RareSum
+        The laws.
     tolerance : float
         Width of the epsilon bracket asked for (nats), and relative width of the delta bracket.
     """
 
     infinite_mass: ClassVar[tuple[float, float]] = (0.0, 0.0)
 
-    def __init__(self, losses: RareLosses, tolerance: float) -> None:
+    def __init__(self, losses: RareSum, tolerance: float) -> None:
         self.losses, self.tolerance = losses, tolerance
 
     @classmethod
     def of(cls, parts: Parts, tolerance: float) -> RareCurve | None:
         """The curve, where large losses may be rare."""
-        if len(parts) != 1:
+        laws = []
+        for pair, count in parts:
+            known = pair.sampled_gaussian
+            if known is None:
+                return None
+            laws.append(RareLosses(float(known[0]), known[1], float(count)))
+        losses = RareSum(tuple(laws))
+        if losses.steps < 2 or not losses.drawn <= losses.most_drawn:
             return None
-        ((pair, count),) = parts
-        known = pair.sampled_gaussian
-        if known is None or count < 2:
+        if len(laws) > 1 and any(law.are_large for law in laws):
             return None
-        mu, rate = known
-        losses = RareLosses(float(mu), rate, float(count))
         most_rate = _MOST_RATE_OF_LARGE if losses.are_large else _MOST_RATE
-        if not (rate <= most_rate and losses.drawn <= losses.most_drawn and _LEAST_SHIFT <= mu <= _MOST_SHIFT):
-            return None
-        return cls(losses, tolerance)
+        served = all(law.rate <= most_rate and _LEAST_SHIFT <= law.shift <= _MOST_SHIFT for law in laws)
+        return cls(losses, tolerance) if served else None
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
@@ -143,7 +145,7 @@ class RareCurve:
         from hockeystick.engines.rare.runs import RareRuns
 
         line = rare_line(self.losses, epsilon, log_error, least=[(1.0, lowest)])
-        return RareRuns(line, np.array([self.losses.steps]))
+        return RareRuns(line, self.losses.counts[None])
 
     @cached_property
     def standing(self) -> StandingRareLines:
@@ -153,13 +155,16 @@ class RareCurve:
         return StandingRareLines(self.losses, self.tolerance)
 
     @property
-    def law(self) -> tuple[float, float, float]:
-        """What these depend on: curves of one law share them."""
-        return self.losses.shift, self.losses.rate, self.tolerance
+    def law(self) -> Hashable:
+        """What these depend on: curves of one law share them; of several, those of equal runs."""
+        first, *others = self.losses.laws
+        return (self.losses if others else (first.shift, first.rate)), self.tolerance
 
     def station(self, log_delta: float) -> Station:
         """Where the line for the epsilon of a delta stands."""
         steps, depth = int(self.losses.steps), math.ceil(-log_delta)
+        if len(self.losses.laws) > 1:
+            return math.log2(steps), math.log2(steps), depth
         power = (steps - 1).bit_length()
         for octaves, most in ((2.0, float(power + power % 2)), (1.0, float(power))):
             if self.losses.rate * 2.0**most <= _FEW_DRAWN:
@@ -203,7 +208,7 @@ def epsilons(curves: Sequence[RareCurve], owners: Places, targets: Targets) -> t
     for line, rows in _lines(curves, owners, targets.undercut):
         for first in range(0, rows.size, _AT_ONCE):
             own = rows[first : first + _AT_ONCE]
-            runs = RareRuns(line, np.array([curves[owner].losses.steps for owner in owners[own].tolist()]))
+            runs = RareRuns(line, np.array([curves[owner].losses.counts for owner in owners[own].tolist()]))
             some = targets.at(own)
             found = _crossing(runs, some, runs.epsilons(some.undercut, _SHARES))
             tolerance = np.array([curves[owner].tolerance for owner in owners[own].tolist()])
@@ -215,7 +220,7 @@ def epsilons(curves: Sequence[RareCurve], owners: Places, targets: Targets) -> t
 
 def _lines(curves: Sequence[RareCurve], owners: Places, log_delta: Array) -> Iterator[tuple[RareLine, Places]]:
     """The lines that stand for questions, with those that each serves."""
-    laws: dict[tuple[float, float, float], StandingRareLines] = {}
+    laws: dict[Hashable, StandingRareLines] = {}
     asked: dict[tuple[StandingRareLines, Station], list[int]] = {}
     for row, (owner, log) in enumerate(zip(owners.tolist(), log_delta.tolist(), strict=True)):
         curve = curves[owner]

@@ -1,11 +1,12 @@
-"""The line of a composition of rarely large losses: what does not depend on how often the step is composed.
+"""The line of a composition of rarely large losses: what does not depend on how often steps are composed.
 
-With ``A`` the transform of a step below the lower cut and ``B`` of one between the cuts, the line sums
+With ``A_k`` the transform of a step of the k-th law below the lower cut and ``B_k`` of one between the cuts, the line
+sums
 
-    D(z) = (A(z) + B(z))^T - A(z)^T,
+    D(z) = prod_k (A_k(z) + B_k(z))^{T_k} - prod_k A_k(z)^{T_k},
 
-the transform of the runs in which no step is above the upper cut and some step is above the lower one. It falls as B
-does, however slowly A falls.
+the transform of the runs in which no step is above the upper cut and some step is above the lower one. It falls as the
+B do, however slowly the A fall.
 
 Guarantee: both sides certified, rounding included (`docs/derivations/rare-losses.md`). Cost: a complex product for each
 node in the loss and each frequency.
@@ -23,17 +24,21 @@ import numpy as np
 
 from hockeystick.engines.contour.planned import few_bit_steps
 from hockeystick.engines.contour.refusal import ContourRefusal
-from hockeystick.engines.rare.losses import RISEN, WIDTH, RareLosses, raised
+from hockeystick.engines.rare.losses import RISEN, WIDTH, RareLosses, RareSum, raised
 from hockeystick.engines.rare.pieces import Pieces, TiltedPieces
 from hockeystick.engines.rare.plan import RarePlan, Shares, plan
+from hockeystick.engines.rare.powers import Transforms
 from hockeystick.engines.rare.turning import CLEAR
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.products import SMALL
-from hockeystick.numerics.rounding import U
+from hockeystick.numerics.rounding import U, log_sums
 
 MOST_FREQUENCIES = 1 << 14
 MOST_WORK = 60_000_000
-"""Products of frequencies and nodes that a line may take: about a fifth of a second."""
+"""Products of frequencies and nodes that a law may take on a line: about a fifth of a second."""
+
+MOST_HELD = 1 << 23
+"""Frequencies of all laws together: their transforms take 32 bytes each."""
 
 _FEWEST = 64  # frequencies: sums of a million nodes round by 1e-10
 _GAP = 5.0  # widths, from one cut to the next
@@ -46,31 +51,31 @@ _FEW, _SHORT = 1024, 16  # nodes of which shorter chunks cost little, and lose l
 
 @final
 @dataclass(frozen=True, eq=False)
-class RareLine:
-    """A line planned for one run and epsilon, which brackets delta wherever it is asked (`RareRuns`).
+class RareStep:
+    """A step of one law on a line.
 
     Attributes
     ----------
-    losses : RareLosses
-        The law, and the run.
-    found : RarePlan
-        Where the cuts lie.
     pieces : Pieces
         Those below the lower cut, and those between both.
+    low : float
+        The lower cut.
+    half_width : float
+        Of the strip that proves the decay.
+    found : RarePlan
+        The tilts.
     step : float
-        h, of 21 bits.
+        h.
     frequencies : int
         M.
-    planned : float
-        The epsilon.
     """
 
-    losses: RareLosses
-    found: RarePlan
     pieces: Pieces
+    low: float
+    half_width: float
+    found: RarePlan
     step: float
     frequencies: int
-    planned: float
 
     @cached_property
     def _tilted(self) -> TiltedPieces:
@@ -80,11 +85,11 @@ class RareLine:
     @cached_property
     def parts(self) -> tuple[slice, slice]:
         """Those below the lower cut, and those between both."""
-        small = int(np.count_nonzero(self.pieces.above <= self.found.low))
+        small = int(np.count_nonzero(self.pieces.above <= self.low))
         return slice(small), slice(small, None)
 
     @cached_property
-    def transforms(self) -> tuple[Complex, float, Complex, float]:
+    def transforms(self) -> Transforms:
         """A and B on the line, each with a bound on its errors at all frequencies."""
         small, large = transforms(self._tilted, self.parts, self.step, self.frequencies)
         return *small, *large
@@ -112,7 +117,7 @@ class RareLine:
     def faded(self) -> float:
         """Upper bound on ``|B|`` at and beyond the last frequency."""
         last = self.step * (self.frequencies - 1)
-        bounds = raised(self._tilted.log_faded(last, self.found.half_width))
+        bounds = raised(self._tilted.log_faded(last, self.half_width))
         return float(bounds[self.parts[1]].sum()) * RISEN
 
     @cached_property
@@ -121,8 +126,43 @@ class RareLine:
         return float(self.pieces.lost.sum()) * RISEN
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class RareLine:
+    """A line planned for one run and epsilon, which brackets delta wherever it is asked (`RareRuns`).
+
+    Attributes
+    ----------
+    losses : RareSum
+        The laws, and the run.
+    found : RarePlan
+        Where the cuts lie.
+    pieces : tuple of Pieces, of length K
+        Of every law.
+    step : float
+        h, of 21 bits.
+    frequencies : int
+        M.
+    planned : float
+        The epsilon.
+    """
+
+    losses: RareSum
+    found: RarePlan
+    pieces: tuple[Pieces, ...]
+    step: float
+    frequencies: int
+    planned: float
+
+    @cached_property
+    def steps(self) -> tuple[RareStep, ...]:
+        """A step of every law."""
+        of_laws = zip(self.pieces, self.found.low, self.found.half_widths, strict=True)
+        return tuple(RareStep(*own, self.found, self.step, self.frequencies) for own in of_laws)
+
+
 def rare_line(
-    losses: RareLosses, epsilon: float, log_error: float, *, least: Sequence[Shares] = ((1.0, 1.0),)
+    losses: RareSum, epsilon: float, log_error: float, *, least: Sequence[Shares] = ((1.0, 1.0),)
 ) -> RareLine:
     """A line that brackets delta at and near an epsilon to about ``e^log_error``; see `plan` for ``least``.
 
@@ -138,35 +178,51 @@ def rare_line(
     frequencies = math.ceil(found.reach / step) + 1
     if frequencies > MOST_FREQUENCIES:
         raise ContourRefusal("tail", f"{frequencies} frequencies would be needed: losses of many sizes")
+    if frequencies * len(losses.laws) > MOST_HELD:
+        raise ContourRefusal("tail", f"{frequencies} frequencies would be needed of every law")
     pieces = pieces_of(losses, found)
-    nodes = int(pieces.sizes.sum())
-    if nodes * max(frequencies, _FEWEST) > MOST_WORK:
+    nodes = sum(int(own.sizes.sum()) for own in pieces)
+    if nodes * max(frequencies, _FEWEST) > MOST_WORK * len(losses.laws):
         raise ContourRefusal("tail", f"{nodes} nodes would be needed: losses of many sizes")
     return RareLine(losses, found, pieces, step, frequencies, epsilon)
 
 
-def pieces_of(losses: RareLosses, found: RarePlan) -> Pieces:
-    """The pieces below the lower cut, and then those between both."""
-    exponent, gap, least = 1.0 + found.tilt, found.high - found.low, _GAP * losses.width
+def pieces_of(losses: RareSum, found: RarePlan) -> tuple[Pieces, ...]:
+    """The pieces of every law below the lower cut, and then those between both."""
+    log_moment, log_counts = np.array(found.log_moment), np.log(losses.counts)
+    log_other = float(losses.counts @ log_moment) - log_moment
+    log_targets = found.log_error - log_counts - math.log(len(losses.laws)) - log_other - 5.0
+    # an error of A counts as often as some B may stand beside it
+    log_beside = float(log_sums(log_counts + found.log_part - log_moment))
+    of_laws = zip(losses.laws, found.low, found.high, log_targets.tolist(), strict=True)
+    return tuple(
+        _pieces(law, (low, high), (1.0 + found.tilt, found.reach), (log_target - log_beside, log_target))
+        for law, low, high, log_target in of_laws
+    )
+
+
+def _pieces(
+    law: RareLosses, cuts: tuple[float, float], line: tuple[float, float], log_targets: tuple[float, float]
+) -> Pieces:
+    """Those of a law between two cuts, for an exponent and a largest frequency, and errors of A and B."""
+    (low, high), (exponent, reach), (log_small, log_target) = cuts, line, log_targets
+    gap, least = high - low, _GAP * law.width
     number = max(math.ceil(gap / least - 0.3), 1)
-    cuts = [found.high - gap * k / number for k in range(number)] + [found.low]
-    log_target = found.log_error - math.log(losses.steps) - (losses.steps - 1.0) * found.log_moment - 5.0
-    # an error of A counts as often as B may stand beside it
-    log_small = log_target - math.log(losses.steps) - found.log_part + found.log_moment
-    bottom = found.low
-    bulk = -0.5 * losses.shift**2 + losses.shift
+    between = [high - gap * k / number for k in range(number)] + [low]
+    bottom = low
+    bulk = -0.5 * law.shift**2 + law.shift
     lower = [bottom]
-    while bottom - least > bulk and _turns_apart(losses, bottom, found.reach):
+    while bottom - least > bulk and _turns_apart(law, bottom, reach):
         bottom -= least
         lower.append(bottom)
     lower.append(-math.inf)
-    accuracy = [min(log_small, log_target)] * (len(lower) - 1) + [log_target] * (len(cuts) - 1)
+    accuracy = [min(log_small, log_target)] * (len(lower) - 1) + [log_target] * number
     return Pieces.planned(
-        losses,
-        np.array(lower[1:] + cuts[1:]),
-        np.array(lower[:-1] + cuts[:-1]),
+        law,
+        np.array(lower[1:] + between[1:]),
+        np.array(lower[:-1] + between[:-1]),
         exponent=exponent,
-        frequency=found.reach,
+        frequency=reach,
         log_accuracy=np.array(accuracy),
     )
 

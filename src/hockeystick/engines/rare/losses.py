@@ -9,7 +9,8 @@ Guarantee: of each function as stated (`docs/derivations/rare-losses.md`). Cost:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -18,7 +19,6 @@ from hockeystick.laws.sampled_loss import base_losses, sampled_losses
 from hockeystick.numerics.columns import Array as Array
 from hockeystick.numerics.error_functions import erfcx
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Numbers
 
 METHOD: Final = "rare large losses"
 """What answers are said to be by."""
@@ -60,13 +60,6 @@ def raised(log: Array) -> Array:
         return np.asarray(np.exp(log + 1e-9 * (1.0 + np.abs(log))))
 
 
-def log_difference(a: Numbers, b: Numbers, steps: Numbers) -> Array:
-    """Upper bounds on ``ln ((a + b)^T - a^T)``, a and b at least 0, of numbers that carry a few roundings."""
-    more = steps * np.log1p(b / a)
-    log = steps * np.log(a) + np.where(more < 30.0, np.log(np.expm1(np.minimum(more, 30.0)) + LEAST), more)
-    return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
-
-
 @final
 @dataclass(frozen=True)
 class RareLosses:
@@ -90,16 +83,6 @@ class RareLosses:
     def are_large(self) -> bool:
         """Whether a step has a loss worth the name only where it draws the record."""
         return self.shift > _SMALL_SHIFT
-
-    @property
-    def drawn(self) -> float:
-        """How many steps draw the record, on average."""
-        return self.rate * self.steps
-
-    @property
-    def most_drawn(self) -> float:
-        """How many steps may draw the record, on average."""
-        return MOST_OF_LARGE if self.are_large else MOST_DRAWN
 
     @property
     def width(self) -> float:
@@ -137,7 +120,7 @@ class RareLosses:
         error = 64.0 * U * (1.0 + float(np.square(x).max()) + (abs(place) + m) ** 2)
         return ((1.0 - g) * q + g * shifted, error), (q, error)
 
-    def _by_number(self, epsilon: Array) -> Array:
+    def by_number(self, epsilon: Array) -> Array:
         """About delta where losses are large: by how many steps draw the record, as if these alone had losses."""
         from scipy.special import log_ndtr  # half of a cold start, for what few answers need
 
@@ -156,23 +139,93 @@ class RareLosses:
         grown = np.exp(np.minimum(epsilon, 700.0))  # beyond, q is 0
         return np.asarray(self.steps * ((1.0 - self.rate) * q + self.rate * shifted - grown * q))
 
-    def least_delta(self, epsilon: float) -> float:
-        """About delta at an epsilon, or less."""
-        return float((self._by_number if self.are_large else self.one_large)(np.array([epsilon]))[0])
-
     def small_variance(self, epsilon: Array) -> Array:
-        """About the variance of the loss of a run none of whose losses is above epsilon."""
+        """About the variance of the losses of all steps, none of which is above epsilon."""
         m = self.shift
         place = base_losses(epsilon, self.rate) / m
         one, two, three = kept((m * np.array([[1.5], [0.5], [-0.5]]) - place) / math.sqrt(2.0))
         square = math.exp(m * m) * one - 2.0 * two + three
         return np.asarray(self.steps * self.rate**2 * np.maximum(square, 1e-12))
 
+
+@final
+@dataclass(frozen=True)
+class RareSum:
+    """The loss of a composition of such steps.
+
+    Attributes
+    ----------
+    laws : tuple of RareLosses, of length K
+        Of large losses there is one law only.
+    """
+
+    laws: tuple[RareLosses, ...]
+
+    @cached_property
+    def counts(self) -> Array:
+        """How often each law is composed, shape (K,)."""
+        return np.array([law.steps for law in self.laws])
+
+    @cached_property
+    def steps(self) -> float:
+        """How many steps there are."""
+        return math.fsum(law.steps for law in self.laws)
+
+    @cached_property
+    def drawn(self) -> float:
+        """How many steps draw the record, on average."""
+        return math.fsum(law.rate * law.steps for law in self.laws)
+
+    @property
+    def rate(self) -> float:
+        """The rate of a step, on average."""
+        return self.drawn / self.steps
+
+    @property
+    def shift(self) -> float:
+        """The largest of all."""
+        return max(law.shift for law in self.laws)
+
+    @property
+    def are_large(self) -> bool:
+        """Whether a step has a loss worth the name only where it draws the record."""
+        return self.laws[0].are_large
+
+    @property
+    def most_drawn(self) -> float:
+        """How many steps may draw the record, on average."""
+        return MOST_OF_LARGE if self.are_large else MOST_DRAWN
+
+    def of(self, steps: float) -> RareSum:
+        """So many steps in all: of several laws as often as their shares say, which need not be whole numbers."""
+        if len(self.laws) == 1:
+            return RareSum((replace(self.laws[0], steps=steps),))
+        return RareSum(tuple(replace(law, steps=law.steps * (steps / self.steps)) for law in self.laws))
+
+    def base(self, loss: float) -> float:
+        """About the u of a loss, of the first law."""
+        return self.laws[0].base(loss)
+
+    def cuts(self, place: float) -> tuple[float, ...]:
+        """About where every law has the loss that the first one has at a place: the u of each."""
+        first, *others = self.laws
+        loss = float(first.loss(np.array([place]))[0]) if others else 0.0
+        return (place, *(law.base(loss) if loss > 0.0 else place for law in others))
+
+    def least_delta(self, epsilon: float) -> float:
+        """About delta at an epsilon, or less."""
+        return float((self.laws[0].by_number if self.are_large else self._one_large)(np.array([epsilon]))[0])
+
     def about_delta(self, epsilon: Array) -> Array:
         """About delta at epsilons, shape (E,), as if the losses but one were normal together."""
         if self.are_large:
-            return self._by_number(epsilon)
-        deviation = np.sqrt(self.small_variance(epsilon))[:, None]
+            return self.laws[0].by_number(epsilon)
+        deviation = np.sqrt(sum(law.small_variance(epsilon) for law in self.laws))[:, None]
         left = epsilon[:, None] - 0.5 * deviation**2 - deviation * _NORMAL
         alone = -np.expm1(np.minimum(left, 0.0))
-        return np.asarray(((self.one_large(np.maximum(left, _LEAST_LARGE * deviation)) + alone) * _WEIGHTS).sum(axis=1))
+        return np.asarray(
+            ((self._one_large(np.maximum(left, _LEAST_LARGE * deviation)) + alone) * _WEIGHTS).sum(axis=1)
+        )
+
+    def _one_large(self, epsilon: Array) -> Array:
+        return np.asarray(sum(law.one_large(epsilon) for law in self.laws))

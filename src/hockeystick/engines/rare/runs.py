@@ -1,4 +1,4 @@
-"""Runs of one law on one line: all that depends on how often the step is composed, computed for several at once.
+"""Runs of the same laws on one line: all that depends on how often steps are composed, computed for several at once.
 
 Every number is computed row by row, so that it is the same to the bit whatever is asked beside it.
 
@@ -19,11 +19,11 @@ from hockeystick.engines.contour.aliasing import log_constant
 from hockeystick.engines.contour.root_bracket import LogBracket
 from hockeystick.engines.rare.excess import log_excess
 from hockeystick.engines.rare.line import RareLine, turn
-from hockeystick.engines.rare.losses import LEAST, RISEN, log_difference, raised
+from hockeystick.engines.rare.losses import LEAST, RISEN, raised
+from hockeystick.engines.rare.powers import composed, difference, log_difference, moved
 from hockeystick.numerics.columns import Array, Complex, Places
 from hockeystick.numerics.products import SMALL
 from hockeystick.numerics.rounding import U
-from hockeystick.transforms.rule import Numbers
 
 _TINY = 1e-300  # covers a Q(H) below that range
 _MOST_EXPONENT = 600.0
@@ -38,12 +38,12 @@ class RareRuns:
     ----------
     line : RareLine
         The line.
-    steps : ndarray, shape (R,)
-        How often each composes the step: whole numbers.
+    counts : ndarray, shape (R, K)
+        How often each composes every law: whole numbers.
     """
 
     line: RareLine
-    steps: Array
+    counts: Array
 
     def bracket(self, rows: Places, epsilon: Array) -> LogBracket:
         """``ln`` of the sides of delta of some runs, at epsilons of shape (n, P)."""
@@ -54,7 +54,7 @@ class RareRuns:
 
     def epsilons(self, log_delta: Array, shares: Array) -> Array:
         """About the epsilon of a delta of each run, by those at shares of the line's own, increasing."""
-        points, rows = self.line.planned * shares[None], np.arange(self.steps.size)
+        points, rows = self.line.planned * shares[None], np.arange(len(self.counts))
         with np.errstate(over="ignore", invalid="ignore"):
             value = self._sum(rows, points)[0] + self._largest(rows, points)[0]
             logs = np.minimum.accumulate(np.log(np.maximum(value, LEAST)), axis=1)
@@ -99,44 +99,50 @@ class RareRuns:
     def _chances(self) -> tuple[Array, ...]:
         """P(H) and Q(H), each followed by its error."""
         found: list[Array] = []
-        for mass, error in self.line.losses.cut_off(self.line.found.high):
-            chance = -np.expm1(self.steps * math.log1p(-mass))
-            found += [chance, 1.02 * (error + 16.0 * U) * chance]
+        laws = self.line.losses.laws
+        of_laws = [law.cut_off(cut) for law, cut in zip(laws, self.line.found.high, strict=True)]
+        for both in zip(*of_laws, strict=True):
+            masses, errors = np.array(both).T
+            chance = -np.expm1(composed(np.log1p(-masses), self.counts))
+            found += [chance, 1.02 * (errors.max() + (15.0 + len(laws)) * U) * chance]
         return tuple(found)
 
     @cached_property
     def _log_excess(self) -> Array:
         """``ln`` of bounds on the excess at epsilon 0."""
         line = self.line
-        return log_excess(line.losses, line.found.high, np.array([line.found.power]), times=self.steps)
+        return log_excess(line.losses, line.found.high, np.array([line.found.power]), times=self.counts)
 
     @cached_property
     def _lost(self) -> Array:
         """Upper bounds on the mass of the runs with a step beyond the ends of its piece."""
-        return self.steps * self.line.lost
+        return composed(np.array([step.lost for step in self.line.steps]), self.counts) * RISEN
 
     @cached_property
     def _log_smallest(self) -> Array:
         """``ln`` of bounds on delta of the runs in which no step is above the lower cut, at epsilon 0."""
-        log = self.steps * math.log(self.line.moment_dropping) + _log_constant(self.line.found.dropping)
-        return np.asarray(log + 1e-9 * (1.0 + np.abs(log)))
+        logs = np.log([step.moment_dropping for step in self.line.steps])
+        log = composed(logs, self.counts) + _log_constant(self.line.found.dropping)
+        return np.asarray(log + 1e-9 * (1.0 + np.abs(log) + composed(np.abs(logs), self.counts)))
 
     @cached_property
     def _log_above(self) -> Array:
         """``ln`` of upper bounds on what the periods above add, at epsilon 0."""
-        small, large = self.line.moments_above
-        log = log_difference(small, large, self.steps) + _log_constant(self.line.found.above)
+        small, large = np.array([step.moments_above for step in self.line.steps]).T
+        log = log_difference(small, large, self.counts) + _log_constant(self.line.found.above)
         apart = (self.line.found.above - self.line.found.tilt) * self._period
         if apart <= 0.0:  # nothing is proved
-            return np.full_like(self.steps, np.inf)
+            return np.full(len(self.counts), np.inf)
         return np.asarray(log - apart - math.log(-math.expm1(-apart)) + 1e-9 * (1.0 + np.abs(log) + apart))
 
     @cached_property
     def _below(self) -> Array:
         """Upper bounds on what the periods below add."""
-        (mass, error), _ = self.line.losses.cut_off(self.line.found.low)
-        known = mass < 0.5
-        chance = -np.expm1(self.steps * math.log1p(-mass * (1.0 + error))) if known else np.ones_like(self.steps)
+        laws = zip(self.line.losses.laws, self.line.found.low, strict=True)
+        masses, errors = np.array([law.cut_off(cut)[0] for law, cut in laws]).T
+        known = (masses < 0.5).all()
+        logs = np.log1p(-np.where(known, masses, 0.5) * (1.0 + errors))
+        chance = -np.expm1(composed(logs, self.counts)) if known else np.ones(len(self.counts))
         apart = self.line.found.tilt * self._period
         return np.asarray(chance * (math.exp(-apart) / -math.expm1(-apart)) * RISEN)
 
@@ -148,8 +154,11 @@ class RareRuns:
     def _beyond(self) -> Array:
         """Upper bounds on the terms beyond the last frequency, over ``e^{-theta eps}``."""
         tilt, last = self.line.found.tilt, self.line.step * (self.line.frequencies - 1)
-        log = np.log(self.steps * self.line.faded) + (self.steps - 1.0) * math.log(sum(self.line.moments))
-        return raised(log + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
+        faded = np.array([step.faded for step in self.line.steps])
+        moments = np.log([sum(step.moments) for step in self.line.steps])
+        log = np.log(composed(faded * np.exp(-moments), self.counts)) + composed(moments, self.counts)
+        size = composed(np.abs(moments), self.counts)
+        return raised(log + 1e-9 * size + math.log(float(np.arctan2(tilt, last)) / (math.pi * tilt)))
 
     @cached_property
     def _terms(self) -> tuple[Complex, Array, Array]:
@@ -157,24 +166,21 @@ class RareRuns:
 
         And bounds on the sums of the errors and of ``s |term|``.
         """
-        line, tilt, steps = self.line, self.line.found.tilt, self.steps[:, None]
-        a, a_error, b, b_error = line.transforms
-        value, rounding = difference(a, b, steps)
-        most = (np.maximum(np.abs(a), np.abs(a + b)) + (a_error + b_error)) * (1.0 + 8.0 * U)
-        power = raised((steps - 2.0) * np.log(most))
-        inner = steps * power * (most * b_error + (steps - 1.0) * (np.abs(b) + b_error) * a_error) * RISEN
+        line, tilt = self.line, self.line.found.tilt
+        laws = [step.transforms for step in line.steps]
+        value, rounding = difference(laws, self.counts)
         s = self._frequencies
         z = tilt + 1j * s
         half = np.where(s > 0.0, 1.0, 0.5)
         size = half / np.sqrt((tilt * tilt + s * s) * ((1.0 + tilt) ** 2 + s * s))
         term = half * value * np.reciprocal(z * (1.0 + z))
-        error = size * (inner + rounding + 64.0 * U * np.abs(value))
+        error = size * (moved(laws, self.counts) + rounding + 64.0 * U * np.abs(value))
         own = np.abs(term)
         fixed = error.sum(axis=1) + (line.frequencies + 24) * U * own.sum(axis=1)
         turning = (s * own).sum(axis=1) * RISEN
         near, far = self._tables
-        blocks = np.zeros((steps.size, far.size, near.size), dtype=np.complex128)
-        blocks.reshape(steps.size, -1)[:, : line.frequencies] = term
+        blocks = np.zeros((len(self.counts), far.size, near.size), dtype=np.complex128)
+        blocks.reshape(len(self.counts), -1)[:, : line.frequencies] = term
         return blocks, fixed * RISEN, turning
 
     @cached_property
@@ -205,33 +211,6 @@ def _by_block(terms: Complex, near: Complex) -> Complex:
     most = max(SMALL // (terms.shape[1] * terms.shape[2]), 1)
     parts = [near[:, first : first + most].transpose(0, 2, 1) for first in range(0, near.shape[1], most)]
     return np.concatenate([np.matmul(terms, part) for part in parts], axis=2).transpose(0, 2, 1)
-
-
-def difference(a: Complex, b: Complex, steps: Numbers) -> tuple[Complex, Array]:
-    """``(a + b)^T - a^T`` and a bound on what its evaluation loses."""
-    size, both = np.abs(a) + LEAST, a + b
-    share = np.abs(b) / size
-    rare = (share < 0.5) & (size > 1e-100)  # elsewhere nothing is gained over both powers
-    ratio = np.where(rare, b, 0.0) * np.reciprocal(np.where(rare, a, 1.0))
-    real, imaginary = ratio.real, ratio.imag
-    grown = steps * 0.5 * np.log1p(2.0 * real + (real * real + imaginary * imaginary))
-    turned = steps * np.arctan2(imaginary, 1.0 + real)
-    half = np.sin(0.5 * turned)
-    inner = np.expm1(grown) * np.cos(turned) - 2.0 * half * half + 1j * (np.exp(grown) * np.sin(turned))
-    power, power_error = _power(a, steps)
-    whole = np.abs(power)
-    inner_error = U * np.exp(np.maximum(grown, 0.0)) * (200.0 * steps * share + 64.0 * (np.abs(grown) + np.abs(turned)))
-    rounding = whole * (1.0 + power_error) * (np.abs(inner) * power_error + inner_error) * 1.01
-    other, other_error = _power(both, steps)
-    lost = (np.abs(other) * other_error + whole * power_error) * 1.01
-    return np.where(rare, power * inner, other - power), np.where(rare, rounding, lost) + LEAST
-
-
-def _power(a: Complex, steps: Numbers) -> tuple[Complex, Array]:
-    """``a^T`` and a bound on its relative error, where it and a are not next to the end of float64."""
-    log, turn = np.log(np.abs(a) + LEAST), np.arctan2(a.imag, a.real)
-    value = np.exp(steps * log) * np.exp(1j * (steps * turn))
-    return value, U * (steps * (32.0 + 4.0 * np.abs(log) + 4.0 * np.abs(turn)) + 64.0)
 
 
 def _log_error(log: Array) -> Array:

@@ -3,7 +3,7 @@
 A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
 lines stand at stations: one for all numbers of steps from a power of four to the next (of two, or of its root, where
 several steps draw the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon
-that it serves.
+that it serves. Those of several laws serve the same run alone.
 
 Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
 """
@@ -11,14 +11,14 @@ Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import numpy as np
 
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.rare.line import RareLine, rare_line
-from hockeystick.engines.rare.losses import Array, RareLosses
+from hockeystick.engines.rare.losses import Array, RareSum
 
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
@@ -42,13 +42,13 @@ class StandingRareLines:
 
     Attributes
     ----------
-    losses : RareLosses
-        The law; its number of steps does not count.
+    losses : RareSum
+        The law, of which the number of steps does not count; or several.
     tolerance : float
         Width of the epsilon bracket asked for (nats).
     """
 
-    losses: RareLosses
+    losses: RareSum
     tolerance: float
     _lines: dict[Station, RareLine | None] = field(default_factory=dict, repr=False)
 
@@ -62,27 +62,27 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
-        most, fewest = (
-            min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate)),
-            2.0**least_power,
-        )
-        losses = replace(self.losses, steps=most)
+        most, fewest = self.losses.steps, self.losses.steps
+        if len(self.losses.laws) == 1:
+            most = min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate))
+            fewest = 2.0**least_power
+        losses = self.losses.of(most)
         largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
         epsilon = _ABOVE * largest
         # of fewer runs none is far from those that the line is planned for, where it is as wide as that allows
         share = SHARE * min(0.25 + 0.375 * (power - least_power), 1.0)
         log_error = (1.0 + _SPARE) * (log_error_for(losses, share * self.tolerance, epsilon) - depth)
-        least_of_all = epsilon_near(replace(losses, steps=fewest), 1.0 - depth)
+        least_of_all = epsilon_near(losses.of(fewest), 1.0 - depth)
         least = [(1.0, _BELOW * smallest / epsilon), (fewest / most, _BELOW * least_of_all / epsilon)]
         return rare_line(losses, epsilon, log_error, least=least)
 
 
-def epsilon_near(losses: RareLosses, log_delta: float) -> float:
+def epsilon_near(losses: RareSum, log_delta: float) -> float:
     """About the epsilon of a delta, within a tenth or so."""
     return float(epsilons_near(losses, np.array([log_delta]))[0])
 
 
-def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
+def epsilons_near(losses: RareSum, log_deltas: Array) -> Array:
     """The same of several deltas, that of the first within a factor of two of the others'."""
     points = _MANY if losses.are_large else _POINTS
     for _ in range(2):
@@ -92,7 +92,7 @@ def epsilons_near(losses: RareLosses, log_deltas: Array) -> Array:
     return found
 
 
-def log_error_for(losses: RareLosses, share: float, epsilon: float) -> float:
+def log_error_for(losses: RareSum, share: float, epsilon: float) -> float:
     """``ln`` of the relative error of delta that moves epsilon by about ``share``."""
     near, far = np.maximum(losses.about_delta(epsilon * np.array([1.0, 1.05])), 1e-300).tolist()
     slope = max(math.log(near / far) / (0.05 * epsilon), 0.0 if losses.are_large else 1.0)
