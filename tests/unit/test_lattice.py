@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ import hockeystick as hs
 from hockeystick.engines.lattice.algorithm2 import algorithm_2
 from hockeystick.engines.lattice.buckets import buckets_down, buckets_up
 from hockeystick.engines.lattice.compose import composed_infinity
+from hockeystick.engines.lattice.curve import LatticeCurve
 from hockeystick.engines.lattice.dots import connect_the_dots
 from hockeystick.engines.lattice.grid import Grid, GridCells
 from hockeystick.engines.lattice.hull import spread_negative_masses
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.tangents import tangents
 from hockeystick.errors import PrecisionError
-from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair
+from hockeystick.laws import DiscretePair, GaussianPair, LaplacePair, Pair, SubsampledPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.rounding import dyadic_below
 
@@ -196,3 +198,19 @@ def test_a_window_too_long_to_transform_is_refused_in_words_before_it_is_made() 
     curve = hs.account(run, "add", accountant=hs.accountants.Lattice(1e-4))
     with pytest.raises(PrecisionError, match=r"79626240 points, more than the 67108864 .*: use a larger spacing"):
         curve.delta(0.1)
+
+
+def test_a_bracket_that_is_wide_by_rounding_is_not_refined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding is that of both sides: finer lattices, with more points, would only add to it."""
+    composed = []
+    compose = LatticeCurve._compose
+
+    def counting(curve: LatticeCurve, *asked: Any) -> Any:
+        composed.append(asked)
+        return compose(curve, *asked)
+
+    monkeypatch.setattr(LatticeCurve, "_compose", counting)
+    pair = SubsampledPair(GaussianPair(0.5), 1e-4)
+    bound = LatticeCurve(((pair, 999), (pair.reversed(), 1)), 1e-5, 1 << 23).epsilon(1e-6)
+    assert 1e-5 < bound.width < 2e-5
+    assert len(composed) <= 4

@@ -304,9 +304,9 @@ def _finer(width: float, first: float, tolerance: float, goal: float, found: flo
 
 
 def _is_rounding(bound: Bound) -> bool:
-    """Whether most of the width is rounding, which finer lattices do not lessen."""
+    """Whether most of the width is rounding, that of either side, which finer lattices do not lessen."""
     lower, width = float(bound.lower), float(bound.width)
-    return lower > 0.0 and _rounding(bound) >= 0.5 * width > 0.0
+    return lower > 0.0 and 2.0 * _rounding(bound) >= 0.5 * width > 0.0
 
 
 def _rounding(bound: Bound) -> float:
