@@ -15,6 +15,7 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
 NO_NOISE = hs.Gaussian(1e-4).poisson(0.3) * 5
 NO_NOISE_ON_A_GROUP = hs.GaussianMixture.poisson_group(1e-7, rate=0.3, size=3) * 3
 LATTICE = hs.accountants.Lattice(0.01)
+FAR_APART = hs.DiscretePair((0.5, 0.5), (1e-300, 1.0 - 1e-300)) + hs.RandomizedResponse(0.50001) * 2**62
 NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
 
 
@@ -90,6 +91,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
             hs.PrecisionError,
             "grid points: use more noise, or accountants.Certified",
         ),
+        (lambda: hs.account(FAR_APART, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "grid points"),
         (lambda: hs.account(NO_NOISE_ON_A_GROUP, accountant=LATTICE).delta(1.0), hs.PrecisionError, "use more noise"),
         (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),
         (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]
