@@ -690,6 +690,22 @@ def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, flo
     assert found.bound.method == "the probability that the record is ever drawn"
 
 
+@pytest.mark.parametrize(
+    ("run", "adjacency"),
+    [
+        (lambda noise: hs.Gaussian(noise).poisson(0.01, micro_batches=2) * 10, "add-remove"),
+        (lambda noise: hs.GaussianMixture.poisson_group(noise, rate=0.01, size=4) * 5, "remove"),
+        (lambda noise: hs.Gaussian(noise).poisson(0.01) * 20, "substitute"),
+        (lambda noise: hs.Gaussian(noise).without_replacement(batch_size=5, population=500) * 20, "substitute"),
+    ],
+)
+def test_nor_does_it_however_the_record_is_drawn(run: Any, adjacency: str) -> None:
+    found = hs.calibrate(run, epsilon=1.0, delta=0.5, adjacency=adjacency)
+    ever = 1 - Fraction(99, 100) ** 20
+    assert found.value == 1e-6
+    assert ever <= Fraction(found.bound.upper) <= ever * (1 + Fraction(1e-12))
+
+
 def test_the_smallest_difference_of_risks_is_a_target() -> None:
     target = target_of(bayes_risk=math.nextafter(1e-320, 0.0), prior=1e-320)
     assert target.most == math.ulp(0.0)
