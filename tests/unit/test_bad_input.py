@@ -72,6 +72,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.DiscretePair((Fraction(10**400), 0.5), (0.5, 0.5)), ValueError, "probabilities"),
         (lambda: hs.UserDefinedCurve(lambda _: (0.0, 1.0), infinite=[0.5]), TypeError, "infinite must be"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture.poisson_group(1.0, rate=0.1, size=2**40), ValueError, "at most 1,000"),
+        (lambda: hs.account(RUN).epsilon(np.ma.array([1e-5, 0.1], mask=[False, True])), ValueError, "masked values"),
         (lambda: hs.accountants.Lattice(spacing=5e-324), ValueError, "spacing must be between"),
         (lambda: hs.account(RUN, accountant=hs.accountants.Lattice(1e-12)).delta(1.0), hs.PrecisionError, "larger"),
         (lambda: hs.accountants.Fourier(1e-320, 10.0), ValueError, "spacing must be between"),

@@ -152,7 +152,7 @@ class GaussianMixturePair(Pair):
     @cached_property
     def sampling_rate(self) -> float:
         """The chance that the two draw different components, where they agree as often as they can."""
-        return max(float_beside(1 - sum(min(p, q) for _, p, q in self._ratios), up=True), TINY)
+        return max(float_beside(1 - sum((min(p, q) for _, p, q in self._ratios), Fraction(0)), up=True), TINY)
 
     # the outermost centre decides far out; a monotone ratio has p = 0 only below and q = 0 only above
 
