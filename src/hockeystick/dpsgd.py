@@ -224,11 +224,10 @@ def steps_for(*, noise_multiplier: float, **settings: Any) -> Calibration:
         sizes = {name: sampler[name] for name in ("batch_size", "population") if name in sampler}
         each = batches_in_epoch(**sizes) if rounds is None else check_count("round_steps", rounds)
         target.setdefault("guess", 10)
-    found = calibrate(
-        lambda passes: run(noise_multiplier, passes * each, **sampler), values="integer", safe="smaller", **target
-    )
+    found = calibrate(lambda n: run(noise_multiplier, n * each, **sampler), values="integer", safe="smaller", **target)
     unsafe = None if found.unsafe is None else found.unsafe * each
-    return replace(found, value=found.value * each, unsafe=unsafe)
+    notes = found.notes if each == 1 else tuple(f"in passes of {each} steps: {note}" for note in found.notes)
+    return replace(found, value=found.value * each, unsafe=unsafe, notes=notes)
 
 
 def round_steps_for(*, noise_multiplier: float, epochs: int, sampling: str, **target: Any) -> Calibration:

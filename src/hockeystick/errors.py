@@ -282,6 +282,8 @@ def check_reals(name: str, value: ArrayLike, allowed: str) -> NDArray[np.float64
     number: Any = value
     if isinstance(number, float) and not math.isnan(number):
         return np.array(number, dtype=np.float64)
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
+        raise ValueError(f"{name} holds masked values; it must be {allowed}: leave them out, as with compressed()")
     try:
         array = np.asarray(value)
     except ValueError:

@@ -145,6 +145,11 @@ def assert_delivered(seed: int) -> None:
     assert exact.lower <= bound.upper
 
 
+def test_for_error_delivers_where_all_losses_are_small() -> None:
+    fourier = Fourier.for_error(hs.Gaussian(1e3), 0.0, error=4e-6)
+    assert bound_of(hs.account(hs.Gaussian(1e3), accountant=fourier).delta(0.0)).width <= 4e-6
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_for_error_delivers(seed: int) -> None:
     assert_delivered(seed)
@@ -162,6 +167,11 @@ def test_for_error_refuses_what_floats_cannot_do() -> None:
     for least in (5e-324, 1e-310):  # a spacing of 0, which no factor raises; windows of more points than floats tell
         with pytest.raises(PrecisionError, match="Certified"):
             Fourier.for_error(hs.Gaussian(1.0).poisson(0.01), 1.0, error=least)
+    rare = hs.RandomizedResponse(0.75).poisson(5e-5) * 2  # in a window of 0.004 nats
+    with pytest.raises(PrecisionError, match="rounding errors below"):
+        Fourier.for_error(rare, 0.0, error=3.5e-8)
+    wider = hs.account(rare, accountant=Fourier.for_error(rare, 0.0, error=1e-6)).delta(0.0)
+    assert bound_of(wider).width <= 1e-6
     assert Fourier.for_error(hs.Gaussian(1.0), 1.0, error=1e300) == Fourier.for_error(hs.Gaussian(1.0), 1.0, error=1.0)
 
 

@@ -163,6 +163,9 @@ def test_prv_says_where_it_knows_nothing() -> None:
 def test_windows_of_more_points_than_integers_count_are_refused() -> None:
     with pytest.raises(PrecisionError, match="use a larger spacing"):
         hs.account(hs.Gaussian(1e3) * 10**100, "remove", accountant=Lattice(1e-3)).epsilon(1e-5)
+    for run in (hs.RandomizedResponse(1.0 - 1e-12) * 10**25, hs.Laplace(1.0) * 10**60):  # what it spreads is more
+        with pytest.raises(PrecisionError, match="use a larger spacing"):
+            hs.account(run, "remove", accountant=Lattice(54.4)).epsilon(1e-6)
 
 
 @pytest.mark.parametrize("rounding", ["connect-the-dots", "tangents"])

@@ -15,6 +15,7 @@ RUN = hs.Gaussian(1.0).poisson(0.01) * 10
 NO_NOISE = hs.Gaussian(1e-4).poisson(0.3) * 5
 NO_NOISE_ON_A_GROUP = hs.GaussianMixture.poisson_group(1e-7, rate=0.3, size=3) * 3
 LATTICE = hs.accountants.Lattice(0.01)
+FAR_APART = hs.DiscretePair((0.5, 0.5), (1e-300, 1.0 - 1e-300)) + hs.RandomizedResponse(0.50001) * 2**62
 NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
 
 
@@ -71,6 +72,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.DiscretePair((Fraction(10**400), 0.5), (0.5, 0.5)), ValueError, "probabilities"),
         (lambda: hs.UserDefinedCurve(lambda _: (0.0, 1.0), infinite=[0.5]), TypeError, "infinite must be"),  # type: ignore[arg-type]
         (lambda: hs.GaussianMixture.poisson_group(1.0, rate=0.1, size=2**40), ValueError, "at most 1,000"),
+        (lambda: hs.account(RUN).epsilon(np.ma.array([1e-5, 0.1], mask=[False, True])), ValueError, "masked values"),
         (lambda: hs.accountants.Lattice(spacing=5e-324), ValueError, "spacing must be between"),
         (lambda: hs.account(RUN, accountant=hs.accountants.Lattice(1e-12)).delta(1.0), hs.PrecisionError, "larger"),
         (lambda: hs.accountants.Fourier(1e-320, 10.0), ValueError, "spacing must be between"),
@@ -90,6 +92,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
             hs.PrecisionError,
             "grid points: use more noise, or accountants.Certified",
         ),
+        (lambda: hs.account(FAR_APART, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "grid points"),
         (lambda: hs.account(NO_NOISE_ON_A_GROUP, accountant=LATTICE).delta(1.0), hs.PrecisionError, "use more noise"),
         (lambda: hs.account(NEVER, accountant=hs.accountants.PRV()).delta(1.0), hs.PrecisionError, "no loss"),
         (lambda: hs.accountants.MonteCarlo(1000, progress=True), TypeError, "progress must be a function"),  # type: ignore[arg-type]

@@ -238,6 +238,15 @@ def test_the_gaussian_limit_spares_estimates() -> None:
     assert begun.estimates <= cold.estimates - 2
 
 
+def test_no_guess_is_made_of_numbers_beyond_float64() -> None:
+    wanted: Any = {"epsilon": 1.0, "delta": 1e-5, "steps": 10}
+    assert hs.dpsgd.noise_multiplier_for(**wanted, rate=1e-300).value == 1e-6
+    with pytest.raises(ValueError, match=r"epsilon must be .* beyond float64"):
+        hs.dpsgd.noise_multiplier_for(**wanted | {"epsilon": 10**400}, rate=0.1)
+    with pytest.raises(ValueError, match="batch_size must be at most"):
+        hs.dpsgd.noise_multiplier_for(**wanted, batch_size=10**400, population=10)
+
+
 @pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
 def test_a_line_of_neighbours_takes_few_evaluations_each(scheme: str) -> None:
     sizes = [round(1_000_000 * 10.0 ** (i / 15.0 - 2.0)) for i in range(12)]
@@ -484,6 +493,14 @@ def test_a_range_that_is_safe_throughout_returns_its_end() -> None:
     assert "every value allowed" in found.notes[0]
 
 
+def test_what_is_not_decided_is_noted_in_passes_where_passes_are_sought() -> None:
+    shuffled: Any = {"sampling": "shuffled", "batch_size": 10, "population": 1000, "adjacency": "zero-out"}
+    moments = hs.accountants.Moments()
+    found = hs.dpsgd.steps_for(epsilon=4.0, delta=1e-5, noise_multiplier=5.0, accountant=moments, **shuffled)
+    (note,) = found.notes
+    assert re.fullmatch(rf"in passes of 100 steps: .* proves {found.value // 100 + 1} neither safe nor unsafe", note)
+
+
 def test_a_coarse_accountant_still_returns_a_safe_value_and_says_how_close_it_is() -> None:
     coarse = hs.accountants.Certified(0.1, engine="lattice")
     found = hs.calibrate(sgd, epsilon=1.0, delta=1e-6, accountant=coarse)
@@ -671,6 +688,28 @@ def test_nor_does_it_take_noise_to_meet_other_targets_then(target: dict[str, flo
     assert found.notes == ("every value allowed meets the target",)
     assert most <= float(found.bound.upper) <= most * (1.0 + 1e-12)
     assert found.bound.method == "the probability that the record is ever drawn"
+
+
+@pytest.mark.parametrize(
+    ("run", "adjacency"),
+    [
+        (lambda noise: hs.Gaussian(noise).poisson(0.01, micro_batches=2) * 10, "add-remove"),
+        (lambda noise: hs.GaussianMixture.poisson_group(noise, rate=0.01, size=4) * 5, "remove"),
+        (lambda noise: hs.Gaussian(noise).poisson(0.01) * 20, "substitute"),
+        (lambda noise: hs.Gaussian(noise).without_replacement(batch_size=5, population=500) * 20, "substitute"),
+    ],
+)
+def test_nor_does_it_however_the_record_is_drawn(run: Any, adjacency: str) -> None:
+    found = hs.calibrate(run, epsilon=1.0, delta=0.5, adjacency=adjacency)
+    ever = 1 - Fraction(99, 100) ** 20
+    assert found.value == 1e-6
+    assert ever <= Fraction(found.bound.upper) <= ever * (1 + Fraction(1e-12))
+
+
+def test_the_smallest_difference_of_risks_is_a_target() -> None:
+    target = target_of(bayes_risk=math.nextafter(1e-320, 0.0), prior=1e-320)
+    assert target.most == math.ulp(0.0)
+    assert Problem(sgd, target, "add-remove", Certified()).excess(1e-323) > 0.0
 
 
 def test_a_precision_beyond_all_values_is_met() -> None:

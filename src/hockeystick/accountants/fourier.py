@@ -127,7 +127,7 @@ class Fourier(Accountant):
             spacing = min(plan.spacing for plan in plans)
             half_width = max(plan.half_width for plan in plans)
             points = even_smooth_length(2 * math.ceil(half_width / spacing))
-            rounding = 8.0 * run.total_steps * fft_error(min(points, _LARGEST_WINDOW))
+            rounding = _rounding(run.total_steps, min(points, _LARGEST_WINDOW), half_width)
         if points > _LARGEST_WINDOW or rounding > 0.1 * error:
             why = f"{points} grid points" if points > _LARGEST_WINDOW else f"rounding errors below {rounding:.1e}"
             raise PrecisionError(
@@ -138,6 +138,12 @@ class Fourier(Accountant):
 
     def directed(self, parts: Parts) -> DirectedCurve:
         return _FourierCurve(self, parts)
+
+
+def _rounding(steps: int, points: int, half_width: float) -> float:
+    """About what rounding may add: of the transforms, and of a sum over all frequencies, most in a narrow window."""
+    narrow = 1.0 / half_width  # the kernel's series are as large at frequency 0, and all but cancel
+    return 8.0 * steps * fft_error(points) * (1.0 + narrow) + U * points * (3.0 + 2.0 * math.log(points) + narrow)
 
 
 @final

@@ -97,12 +97,12 @@ class _PRVCurve(DirectedCurve):
             raise PrecisionError(
                 f"epsilon_error {self._settings.epsilon_error:g} makes points {h:.2g} nats apart: allow less"
             )
-        lattices = []
         log_outside = math.log(error / 16.0) - math.log(k) - 2.0
-        points = self._points(h, log_outside)  # before any of them is made
-        for pair, count in self._parts:
-            low, high = pair.loss_range(log_outside, log_outside)
-            lattices.append((nearest_points(pair, low, high, h), count))
+        ranges = [pair.loss_range(log_outside, log_outside) for pair, _ in self._parts]
+        points = self._points(h, log_outside, max(high - low for low, high in ranges))  # before any of them is made
+        lattices = [
+            (nearest_points(pair, *ends, h), count) for (pair, count), ends in zip(self._parts, ranges, strict=True)
+        ]
         span = h + 2.0 * max(lattice.pld.slack for lattice, _ in lattices)  # of one rounding error
         moved = span * math.sqrt(-0.5 * k * log_eta) * (1.0 + 1e-12)
         moved += math.fsum(count * lattice.mean_error for lattice, count in lattices) * (1.0 + 1e-12)
@@ -111,14 +111,15 @@ class _PRVCurve(DirectedCurve):
         outside = math.fsum(count * lattice.mass_outside for lattice, count in lattices)
         return composition, up(moved + composition.slack, 8.0 * U), relative, outside
 
-    def _points(self, spacing: float, log_outside: float) -> int:
+    def _points(self, spacing: float, log_outside: float, widest: float) -> int:
+        """Points of the window; neither it nor the grid of a pair, at most ``widest`` nats, may be too long."""
         cumulants = Cumulants(self._parts, 2.0 * log_outside - 40.0)
         reach = 8.0 * spacing
         for sign in (1.0, -1.0):
             moments = np.array([cumulants.log_moment(sign * float(t)) for t in _TILTS])
             edge = (moments + 0.5 * _TILTS * spacing - math.log(self._settings.delta_error / 16.0)) / _TILTS
             reach = max(reach, float(edge.min()) + self._settings.epsilon_error)
-        wanted = 2.0 * reach / spacing
+        wanted = max(2.0 * reach, widest) / spacing
         points = even_smooth_length(2 * math.ceil(reach / spacing)) if wanted <= _LARGEST_WINDOW else math.inf
         if points > _LARGEST_WINDOW:
             more = 1.1 * wanted / _LARGEST_WINDOW  # the window grows a little with the error

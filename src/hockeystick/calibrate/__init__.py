@@ -1,8 +1,8 @@
 """Calibration: the smallest noise, or the largest rate, batch size or number of steps, that is proved to meet a target.
 
 Guarantee: the value returned is safe by a certified upper bound, and a neighbouring value is unsafe by a
-certified lower one: the best value lies between the two. Cost: some ten estimates and usually two or three
-certified evaluations.
+certified lower one: the best value lies between the two, if privacy gets steadily better or steadily worse from one
+end of the values to the other. Cost: some ten estimates and usually two or three certified evaluations.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def calibrate(
     ----------
     family : callable
         From one positive number (an int where ``values="integer"``) to a step or a composition; privacy must
-        get steadily better or steadily worse as the number grows.
+        get steadily better or steadily worse as the number grows. Where it does not, as with sigma for few steps of
+        discrete Gaussian noise, ``value`` is safe and ``unsafe`` is not, and nothing is known of other values.
     epsilon, delta : float
         Target: (epsilon, delta)-differential privacy.
     mu, floor : float

@@ -9,6 +9,7 @@ Estimates, from which proofs begin. Cost: a tenth of a millisecond.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ _KNOWN = 6  # answers from which another is predicted
 _FARTHEST = math.log(2.0)  # that it may lie from the nearest
 _LOW, _HIGH, _NEAR = -12.0, 6.0, 1e-3  # ln mu
 _REALISTIC = (0.1, 1e3)
+_MOST = sys.float_info.max  # an int may be beyond
 _ONE_RECORD = ("add-remove", "add", "remove")
 _KNOWN_BY = ("epsilon", "delta", "rate", "batch_size", "population")
 
@@ -79,12 +81,11 @@ def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
     """
     known: list[Any] = [settings.get(name) for name in _KNOWN_BY]
     epsilon, delta, rate, batch_size, population = known
-    if rate is None and isinstance(population, int) and population > 0 and isinstance(batch_size, int):
+    if rate is None and isinstance(population, int) and isinstance(batch_size, int) and 0 < batch_size <= population:
         rate = batch_size / population
     numbers = (steps, epsilon, delta, rate)
-    if not all(isinstance(number, int | float) and 0.0 < number < math.inf for number in numbers):
+    if not all(isinstance(number, int | float) and 0.0 < number <= _MOST for number in numbers):
         return None
-    steps = min(steps, 1e100)  # an int may be beyond float64
     of_one_record = settings.get("adjacency", "add-remove") in _ONE_RECORD
     if settings.get("sampling", "poisson") != "poisson" or not of_one_record or not (rate <= 1.0 and delta < 1.0):
         return None
@@ -93,8 +94,9 @@ def _limit_noise(steps: Any, settings: Mapping[str, Any]) -> float | None:
         mu = math.exp(log_mu)
         return tilted_normal(0.0, 0.5 * mu - epsilon / mu, mu).log - math.log(delta)
 
-    mu = math.exp(increasing_root(excess, _LOW, _HIGH, _NEAR))
-    return min(max(1.0 / math.sqrt(math.log1p(max((mu / rate) ** 2 / steps, 1e-30))), _REALISTIC[0]), _REALISTIC[1])
+    drawn = math.exp(increasing_root(excess, _LOW, _HIGH, _NEAR)) / rate
+    least = drawn * drawn / steps  # a power would raise where this is infinite
+    return min(max(1.0 / math.sqrt(math.log1p(max(least, 1e-30))), _REALISTIC[0]), _REALISTIC[1])
 
 
 def foreseen_noise(

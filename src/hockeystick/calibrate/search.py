@@ -123,6 +123,10 @@ class Search:
         drawn = max(ever_drawn(run.pairs(name)) for name in directions(self.problem.adjacency))
         return self.problem.target.largest(drawn)
 
+    def cannot_miss(self, value: float) -> bool:
+        """Whether the record is drawn so seldom that a value meets the target however little noise there is."""
+        return self._most(self.problem.run(value)) <= self.problem.target.most
+
     def _largest_estimate(self, run: Composition, target: Target, method: Accountant) -> Bound | Estimate:
         """The estimate of all directions, and once it is known which decides near the root, of that one alone."""
         names: list[Direction] = list(directions(self.problem.adjacency))

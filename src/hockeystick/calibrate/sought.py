@@ -77,8 +77,10 @@ class Sought:
     def foresee(self) -> float:
         """The value where estimates put the answer."""
         search = self.search.along(self.sign or _detected(self.search, self.start))
-        self.root = search.predicted_root(self.start, self.step)
-        return float(search.axis.value(self.root))
+        axis = search.axis
+        never = all(map(search.cannot_miss, (self.start, axis.end)))  # which no estimate of next to no noise need tell
+        self.root = axis.place(axis.end) if never else search.predicted_root(self.start, self.step)
+        return float(axis.value(self.root))
 
     @property
     def is_near(self) -> bool:

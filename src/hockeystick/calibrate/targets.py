@@ -192,7 +192,8 @@ def _risk(bayes_risk: float, prior: float) -> Target:
 
     at = f"at prior {plain(believed)}"
     words, quantity = f"Bayes risk at least {plain(least)} {at}", f"how far the Bayes risk {at} is below guessing's"
-    return Target(words, quantity, down(rarer - least), missing, largest=lambda drawn: up(rarer * drawn))
+    most = max(down(rarer - least), math.ulp(0.0))  # differences as small are exact
+    return Target(words, quantity, most, missing, largest=lambda drawn: up(rarer * drawn))
 
 
 _ASKED: Final[dict[tuple[str, ...], Callable[..., Target]]] = {

@@ -98,6 +98,10 @@ class JoinedPair(Pair):
         return product_up(self.rate, self.base.reverse_mass_at_infinity)
 
     @property
+    def sampling_rate(self) -> float:
+        return self.above.sampling_rate  # both curves are one at a = 1
+
+    @property
     def is_discrete(self) -> bool:
         return self.base.is_discrete
 

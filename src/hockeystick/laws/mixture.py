@@ -33,9 +33,9 @@ from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pa
 from hockeystick.laws.mixture_rule import MixtureSummand
 from hockeystick.laws.vectors import probabilities
 from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_intervals
-from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, log_of, spelled
+from hockeystick.numerics.rationals import LOG_RATIO, Probability, exact_probabilities, float_beside, log_of, spelled
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.numerics.rounding import ELEMENTARY, TINY, U
 from hockeystick.transforms.summand import Summand
 
 _TABLE = 2049  # points of the table that starts the inversion of L
@@ -148,6 +148,11 @@ class GaussianMixturePair(Pair):
     def _spread(self) -> float:
         """Distance of the outermost centres, in units of sigma."""
         return (self._ratios[-1][0] - self._ratios[0][0]) / self.sigma
+
+    @cached_property
+    def sampling_rate(self) -> float:
+        """The chance that the two draw different components, where they agree as often as they can."""
+        return max(float_beside(1 - sum((min(p, q) for _, p, q in self._ratios), Fraction(0)), up=True), TINY)
 
     # the outermost centre decides far out; a monotone ratio has p = 0 only below and q = 0 only above
 

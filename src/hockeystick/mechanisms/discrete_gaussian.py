@@ -18,7 +18,8 @@ class DiscreteGaussian(IntegerSum):
     """Discrete Gaussian noise on a sum of integers.
 
     The noise is log-concave, so the largest shift dominates all smaller ones. Under *substitute* the shift doubles,
-    unless values are counts: two counts in 0..sensitivity differ by no more than one of them.
+    unless values are counts: two counts in 0..sensitivity differ by no more than one of them. A larger sigma is not
+    always more private: at one epsilon, delta of few steps goes up and down where losses pass it.
 
     Parameters
     ----------

@@ -21,13 +21,14 @@ from hockeystick.numerics.rounding import FFT_LEVEL
 from hockeystick.numerics.rounding import POWER_STEP as POWER_STEP
 
 _LONGEST = 1 << 26
+_MOST_INDEX = 1 << 62
 
 
 def smooth_length(least: int) -> int:
-    """The smallest fast transform length of at least ``least``."""
+    """The smallest fast transform length of at least ``least``; itself where no array is as long."""
     from scipy import fft
 
-    return int(fft.next_fast_len(max(least, 8), real=True))
+    return least if least > _MOST_INDEX else int(fft.next_fast_len(max(least, 8), real=True))
 
 
 def even_smooth_length(least: int) -> int:

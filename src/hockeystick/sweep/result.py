@@ -60,7 +60,8 @@ class Sweep:
     def bound(self) -> Bound:
         """The brackets, in the shape of the grid; trivial where there is no answer (`refused` says why).
 
-        Where a value was sought, the best one lies between the two sides.
+        Where a value was sought, the best one lies between the two sides, if privacy gets steadily better or worse with
+        it, as `hockeystick.calibrate` asks of a family.
         """
         methods = "; ".join(dict.fromkeys(row.method for row in self.rows if row.method)) or "none"
         notes = tuple(dict.fromkeys(note for row in self.rows for note in row.notes))

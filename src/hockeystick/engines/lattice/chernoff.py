@@ -23,6 +23,7 @@ _STEPS = 24
 _TABLE = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
 _DEEPEST = 700.0  # nats below the heaviest point of its block to which a mass is told apart
 _BLOCK = 0.01  # nats: width of a block for one step; many steps take it by its root
+_BLOCKS = 2048  # of a step, at least
 
 
 def log_tail(parts: Parts, tilt: float, edge: float) -> float:
@@ -83,10 +84,12 @@ def _coarse(parts: Parts) -> Parts:
     The masses of a block go to its two ends so that sum and mean stay; as the exponential is convex, its mean grows.
     """
     steps = sum(count for _, count in parts)
-    block = int(_BLOCK / (parts[0][0].spacing * math.sqrt(steps)))
-    if block < 4:
-        return parts
-    return [(_on_block_ends(pld, block), count) for pld, count in parts]
+    widest = int(_BLOCK / (parts[0][0].spacing * math.sqrt(steps)))
+    blocks = [min(widest, pld.size // _BLOCKS) for pld, _ in parts]  # where all losses are small, so are blocks
+    return [
+        (pld if block < 4 else _on_block_ends(pld, block), count)
+        for (pld, count), block in zip(parts, blocks, strict=True)
+    ]
 
 
 def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:

@@ -227,7 +227,7 @@ def few_frequencies(
     kernel = FrequencyKernel(window.theta, spacing, length=length, kept=_FEWEST)
     none = np.zeros(edges.size - 1)
     logs = [sum((count * step.bands(edges, length) for step, count in steps), none) for steps in sides]
-    sizes = np.max(band_sizes(kernel, edges) * np.exp(logs), axis=0)
+    sizes = np.max(band_sizes(kernel, edges) * np.exp(np.minimum(logs, 700.0)), axis=0)
     beyond = np.append(np.cumsum(sizes[::-1])[::-1], 0.0)
     kept = int(edges[int(np.argmax(beyond <= NEGLIGIBLE * expected))])
     return kept if kept <= min(length // 4, _MOST) else None
