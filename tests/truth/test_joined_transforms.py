@@ -15,6 +15,7 @@ from hockeystick.accountants import Certified
 from hockeystick.independent.laws import JoinedNormal, Laplace
 from hockeystick.laws import (
     BinomialPair,
+    DiscreteGaussianPair,
     DiscretePair,
     GaussianPair,
     LaplacePair,
@@ -169,6 +170,15 @@ def test_tables_join_as_exact_vectors_do(trials: int, rate: Fraction) -> None:
     )
     infinite = [p for p, q in zip(exact.p, exact.q, strict=True) if q == 0]
     assert sum(map(Fraction, infinite)) <= Fraction(table.infinite_p) <= sum(map(Fraction, infinite)) * Fraction(1.0001)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [GaussianPair(1.0), LaplacePair(1.0, 2.0), DiscreteGaussianPair(2.0), WorstCasePair(1.0, 0.125)],
+    ids=lambda base: type(base).__name__,
+)
+def test_batches_of_everyone_join_nothing(base: Pair) -> None:
+    assert JoinedPair(base, 1.0).summand() == base.summand()
 
 
 def test_losses_of_joined_tables_are_known_as_fractions() -> None:

@@ -56,8 +56,6 @@ class DiscreteGaussianSummand(SampledSummand):
 
     def joined(self, rate: Fraction) -> Summand:
         """That of both orders joined at loss 0."""
-        if rate == 1:
-            return self
         if self.rate < 1.0:
             return super().joined(rate)
         return JoinedDiscreteGaussianSummand(self.subsampled(rate))

@@ -181,7 +181,8 @@ class JoinedPair(Pair):
         )
 
     def summand(self) -> Summand:
-        return self.base.summand().joined(Fraction(self.rate))
+        base = self.base.summand()
+        return base if self.rate == 1.0 else base.joined(Fraction(self.rate))
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
         loss = self.base.sample(rng, size, measure)

@@ -127,7 +127,7 @@ class _Search:
             return 0.0, 0.0, ()
         if self.limit.lower > floor:
             return math.inf, math.inf, ("delta does not fall to the floor: a part of the mass is at infinite loss",)
-        if tail is not None and tail.gaussian and first.lower > floor:
+        if tail is not None and tail.gaussian and (first.lower > floor or floor == 0.0):
             return tail.least, tail.mu, ("closed form: all steps are Gaussian",)
         if floor > 0.0:
             return self._above_floor(first)

@@ -50,7 +50,7 @@ class Summand(ABC):
         raise UnknownPairError("no certified transform is known for a sample of this pair")
 
     def joined(self, rate: Fraction) -> Summand:
-        """The summand of the pair of fixed-size sampling under substitution.
+        """The summand of the pair of fixed-size sampling under substitution, at a rate below 1.
 
         Raises
         ------
