@@ -34,6 +34,7 @@ _LEAST_SHIFT, _MOST_SHIFT = 0.05, 100.0
 _ROUNDS = 4
 _LESS = 0.8  # of the width before, that another round must reach
 _APART = 2.0 ** (1.0 / 16.0)  # from one epsilon to the next at which a line for deltas stands: it has digits to spare
+_APART_OF_SEVERAL = 2.0**0.25  # the same of several laws, whose lines take as long for each
 _LEAST = 1e-250
 _MOST = 1e7  # nats: beyond, float64 does not tell losses apart
 _FEW_DRAWN = 4.0  # steps on average, of the most that a line serves: more make a line long that serves fewer, too
@@ -91,15 +92,21 @@ class RareCurve:
         """Whether a bracket of delta is as narrow as asked for."""
         return 0.0 < upper - lower <= self.tolerance * lower
 
+    @property
+    def apart(self) -> float:
+        """From one epsilon to the next at which a line for deltas stands."""
+        return _APART_OF_SEVERAL if len(self.losses.laws) > 1 else _APART
+
     def run_at(self, place: int) -> RareRuns:
         """The run on the line that stands at a place, for all epsilons from the place below up to its own."""
         from hockeystick.engines.rare.standing import SHARE
 
-        epsilon = _APART**place
+        epsilon = self.apart**place
         guess = self.losses.least_delta(epsilon)
         if guess < _LEAST:
             raise _refused(None)
-        lowest = 1.0 / _APART if self.losses.are_large else 1.0  # where losses are large tilts are steep
+        # where losses are large tilts are steep, and where lines stand far apart epsilon may be far below
+        lowest = 1.0 / self.apart if self.losses.are_large or self.apart > _APART else 1.0
         for _ in range(_ROUNDS):
             run = self._run(epsilon, math.log(SHARE * self.tolerance * guess), lowest)
             lower, upper = (float(side[0, 0]) for side in run.sides(_ONLY, np.array([[epsilon]])))
@@ -162,9 +169,11 @@ class RareCurve:
 
     def station(self, log_delta: float) -> Station:
         """Where the line for the epsilon of a delta stands."""
+        from hockeystick.engines.rare.standing import SEVERAL_DEPTHS
+
         steps, depth = int(self.losses.steps), math.ceil(-log_delta)
         if len(self.losses.laws) > 1:
-            return math.log2(steps), math.log2(steps), depth
+            return math.log2(steps), math.log2(steps), depth + -depth % SEVERAL_DEPTHS
         power = (steps - 1).bit_length()
         for octaves, most in ((2.0, float(power + power % 2)), (1.0, float(power))):
             if self.losses.rate * 2.0**most <= _FEW_DRAWN:
@@ -181,7 +190,7 @@ def deltas(curves: Sequence[RareCurve], owners: Places, epsilon: Array) -> tuple
     lower, upper = np.zeros(owners.size), np.full(owners.size, np.inf)
     asked: dict[tuple[int, int], list[int]] = {}
     for row in np.flatnonzero((epsilon > 0.0) & (epsilon < _MOST)).tolist():
-        place = math.ceil(math.log(epsilon[row]) / math.log(_APART))
+        place = math.ceil(math.log(epsilon[row]) / math.log(curves[owners[row]].apart))
         asked.setdefault((int(owners[row]), place), []).append(row)
     for (owner, place), rows in asked.items():
         try:

@@ -3,7 +3,7 @@
 A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
 lines stand at stations: one for all numbers of steps from a power of four to the next (of two, or of its root, where
 several steps draw the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon
-that it serves. Those of several laws serve the same run alone.
+that it serves. Those of several laws serve one run alone, for deltas within a factor of e^4.
 
 Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
 """
@@ -22,6 +22,9 @@ from hockeystick.engines.rare.losses import Array, RareSum
 
 SHARE: Final = 0.1
 """Of the tolerance, that a line is planned for."""
+
+SEVERAL_DEPTHS: Final = 4
+"""Whole powers of e of delta that a line of several laws serves: it takes as long for each as a line of one law."""
 
 _MOST_ERROR = 1e-2  # relative to delta
 _LEAST_ERROR = 1e-9
@@ -62,17 +65,18 @@ class StandingRareLines:
         return self._lines[station]
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
-        most, fewest = self.losses.steps, self.losses.steps
+        most, fewest, shallowest = self.losses.steps, self.losses.steps, float(SEVERAL_DEPTHS - depth)
         if len(self.losses.laws) == 1:
+            shallowest = 1.0 - depth
             most = min(math.floor(2.0**power), math.ceil(self.losses.most_drawn / self.losses.rate))
             fewest = 2.0**least_power
         losses = self.losses.of(most)
-        largest, smallest = epsilons_near(losses, np.array([-float(depth), 1.0 - depth])).tolist()
+        largest, smallest = epsilons_near(losses, np.array([-float(depth), shallowest])).tolist()
         epsilon = _ABOVE * largest
         # of fewer runs none is far from those that the line is planned for, where it is as wide as that allows
         share = SHARE * min(0.25 + 0.375 * (power - least_power), 1.0)
         log_error = (1.0 + _SPARE) * (log_error_for(losses, share * self.tolerance, epsilon) - depth)
-        least_of_all = epsilon_near(losses.of(fewest), 1.0 - depth)
+        least_of_all = epsilon_near(losses.of(fewest), shallowest)
         least = [(1.0, _BELOW * smallest / epsilon), (fewest / most, _BELOW * least_of_all / epsilon)]
         return rare_line(losses, epsilon, log_error, least=least)
 
