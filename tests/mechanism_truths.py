@@ -207,6 +207,8 @@ def joined_vectors(pairs: Vectors, rate: Any) -> Vectors:
 
 
 def as_mpf(value: Any) -> mpf:
+    if isinstance(value, mpf):
+        return value
     return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
 
 
