@@ -299,5 +299,5 @@ def _reach(log_phi: Callable[[float], float], m: float, t: int, c: float, room: 
             return t * min(log_d, 0.0) <= room + math.log(math.pi * s)
 
         if found and small(rungs[found - 1]):
-            found = bisect_left(rungs, True, 0, found - 1, key=small)
+            found = bisect_left(rungs, x=True, hi=found - 1, key=small)
     return rungs[found]
