@@ -18,6 +18,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
@@ -39,8 +40,8 @@ class Noise:
 
     density: Callable[[Array], Array]
     tail: Callable[[Array], Array]
-    exact_density: Callable[[mpf], mpf]
-    exact_tail: Callable[[mpf], mpf]
+    exact_density: Callable[[arb], arb]
+    exact_tail: Callable[[arb], arb]
     reach: float
     kinks: tuple[float, ...]
 
@@ -50,8 +51,8 @@ def gaussian_noise(sigma: float) -> Noise:
     return Noise(
         lambda x: np.exp(-0.5 * (x / sigma) ** 2) / (sigma * math.sqrt(2.0 * math.pi)),
         lambda x: ndtr(-x / sigma),
-        lambda x: mp.npdf(x / mpf(sigma)) / mpf(sigma),
-        lambda x: mp.erfc(x / mpf(sigma) / mp.sqrt(2)) / 2,
+        lambda x: (-((x / sigma) ** 2) / 2).exp() / (sigma * (2 * arb.pi()).sqrt()),
+        lambda x: (x / sigma / arb(2).sqrt()).erfc() / 2,
         25.0 * sigma,
         (),
     )
@@ -62,8 +63,8 @@ def laplace_noise(scale: float) -> Noise:
     return Noise(
         lambda x: np.exp(-np.abs(x) / scale) / (2.0 * scale),
         lambda x: np.where(x > 0.0, 0.5 * np.exp(-np.abs(x) / scale), 1.0 - 0.5 * np.exp(-np.abs(x) / scale)),
-        lambda x: mp.exp(-abs(x) / mpf(scale)) / (2 * mpf(scale)),
-        lambda x: mp.exp(-x / mpf(scale)) / 2 if x > 0 else 1 - mp.exp(x / mpf(scale)) / 2,
+        lambda x: (-abs(x) / scale).exp() / (2 * scale),
+        lambda x: (-x / scale).exp() / 2 if x > 0 else 1 - (x / scale).exp() / 2,
         40.0 * scale,
         (0.0,),
     )
@@ -80,22 +81,26 @@ class LinePair:
     def _mix(self, law: Law, function: Callable[[Array], Array], x: Array) -> Array:
         return np.asarray(sum(float(weight) * function(x - centre) for weight, centre in law))
 
-    def _exact(self, law: Law, function: Callable[[mpf], mpf], x: mpf) -> mpf:
-        return mp.fsum(as_mpf(weight) * function(x - mpf(centre)) for weight, centre in law)
+    def _exact(self, law: Law, function: Callable[[arb], arb], x: arb) -> arb:
+        return sum((arb(w.numerator) / w.denominator * function(x - centre) for w, centre in law), arb(0))
 
     def once(self, a: mpf) -> mpf:
         """H_a(P || Q) to some forty digits."""
-        low, high = (mpf(20 * end) for end in self.ends)
+        with ctx.workdps(mp.dps):
+            return mpf(self._once(arb(a)))
 
-        def ratio(x: mpf) -> mpf:
+    def _once(self, a: arb) -> arb:
+        low, high = (arb(20 * end) for end in self.ends)
+
+        def ratio(x: arb) -> arb:
             return self._exact(self.p, self.noise.exact_density, x) / self._exact(self.q, self.noise.exact_density, x)
 
         if ratio(low) > a:
-            return max(1 - a, mpf(0))
+            return (1 - a).max(arb(0))
         if ratio(high) <= a:
-            return mpf(0)
+            return arb(0)
         for _ in range(110):  # to 1e-29 of a point at which the value is stationary
-            middle = (low + high) / 2
+            middle = ((low + high) / 2).mid()
             low, high = (middle, high) if ratio(middle) <= a else (low, middle)
         return self._exact(self.p, self.noise.exact_tail, low) - a * self._exact(self.q, self.noise.exact_tail, low)
 
@@ -122,10 +127,14 @@ class LinePair:
 
     def last_at_most(self, level: float) -> float:
         """The last point of ratio at most ``level``, an end of the line where there is none."""
-        low, high = self.ends
+        return float(self._last_at_most(np.array([level]))[0])
+
+    def _last_at_most(self, levels: Array) -> Array:
+        low, high = (np.full(levels.shape, end) for end in self.ends)
         for _ in range(100):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.ratio(np.array([middle]))[0] <= level else (low, middle)
+            below = self.ratio(middle) <= levels
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
         return low
 
     def panels(self, levels: Sequence[float]) -> tuple[Array, Array]:
@@ -133,7 +142,7 @@ class LinePair:
         low, high = self.ends
         kinks = {low, high}
         kinks |= {centre + kink for _, centre in self.p + self.q for kink in self.noise.kinks}
-        kinks |= {self.last_at_most(level) for level in levels}
+        kinks |= set(self._last_at_most(np.array(levels)).tolist())
         edges = np.array(sorted(kinks))
         fine = np.unique(np.concatenate([np.linspace(l, h, 251) for l, h in pairwise(edges)]))
         x, w = np.polynomial.legendre.leggauss(20)
@@ -198,6 +207,8 @@ def joined_vectors(pairs: Vectors, rate: Any) -> Vectors:
 
 
 def as_mpf(value: Any) -> mpf:
+    if isinstance(value, mpf):
+        return value
     return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
 
 

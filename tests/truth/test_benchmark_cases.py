@@ -9,7 +9,9 @@ import mpmath
 import pytest
 
 from benchmarks.cases import CASES, Case, Step
-from hockeystick.exact.evaluate import exact_delta, exact_epsilon
+from hockeystick.exact import Enclosure
+from hockeystick.exact.evaluate import curve_of, exact_epsilon
+from hockeystick.exact.exponent import exact_epsilon_of
 from hockeystick.laws import GaussianPair, Pair, SubsampledPair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair
@@ -50,7 +52,11 @@ def test_truth_of_a_round_of_random_allocation(name: str) -> None:
     ((step,),) = (case.steps,)
     pair = ChordPair(AllocatedCurve(GaussianPair(step.noise_multiplier), step.count))
     middle, radius = Fraction(case.truth.value), Fraction(case.truth.radius)
-    above, below = (exact_delta([(pair, 1)], place, digits=14) for place in (middle - radius, middle + radius))
+    curve = curve_of([(pair, 1)])  # the line of one end serves the other
+    above, below = (
+        Enclosure.of_ball(curve.delta(exact_epsilon_of(place), 14)).at_least(0)
+        for place in (middle - radius, middle + radius)
+    )
     assert above.low > Fraction(case.delta) > below.high
 
 

@@ -17,10 +17,12 @@ from hockeystick.laws.bounded_range import two_outcomes
 from hockeystick.laws.bounded_range_run import BoundedRangeRun
 from hockeystick.laws.one_step import one_step_delta
 
-_SHRINK = (mp.sqrt(5) - 1) / 2
+_SHRINK = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def largest(function: Callable[[mpf], mpf], low: mpf, high: mpf, *, starts: int = 12, rounds: int = 45) -> mpf:
+def largest(
+    function: Callable[[float], float], low: float, high: float, *, starts: int = 12, rounds: int = 45
+) -> float:
     """The largest value: the best of some starts, then a golden-section search around it."""
     points = [low + (high - low) * k / starts for k in range(starts + 1)]
     values = [function(point) for point in points]
@@ -35,22 +37,22 @@ def largest(function: Callable[[mpf], mpf], low: mpf, high: mpf, *, starts: int 
     return found
 
 
-def worst(epsilon: mpf, count: int, x: mpf, *, rounds: int = 45) -> mpf:
+def worst(epsilon: float, count: int, x: float, *, rounds: int = 45) -> float:
     """V_k(x): the definition, the last step in closed form; choices before the last but one are searched for less."""
     if x >= count * epsilon:
-        return mpf(0)
+        return 0.0
     if x <= -count * epsilon:
-        return -mp.expm1(x)
+        return -math.expm1(x)
     if count == 1:
-        return mp.expm1((x - epsilon) / 2) ** 2 / -mp.expm1(-epsilon)
+        return math.expm1((x - epsilon) / 2) ** 2 / -math.expm1(-epsilon)
 
-    def chosen(t: mpf) -> mpf:
-        p = mp.expm1(t - epsilon) / mp.expm1(-epsilon)
+    def chosen(t: float) -> float:
+        p = math.expm1(t - epsilon) / math.expm1(-epsilon)
         after, otherwise = (worst(epsilon, count - 1, y, rounds=25) for y in (x - t, x - t + epsilon))
         return p * after + (1 - p) * otherwise
 
     # below, nothing is left to reach
-    least = max(x - (count - 1) * epsilon, mpf(0))
+    least = max(x - (count - 1) * epsilon, 0.0)
     return largest(chosen, least, epsilon, rounds=rounds)
 
 
@@ -59,8 +61,7 @@ def worst(epsilon: mpf, count: int, x: mpf, *, rounds: int = 45) -> mpf:
 def test_runs_of_two_contain_the_best_of_all_choices(epsilon: float, share: float) -> None:
     x = 2.0 * epsilon * share
     low, high = BoundedRangeRun(epsilon, 2).delta(x)
-    truth = worst(mpf(epsilon), 2, mpf(x))
-    assert mpf(low) <= truth <= mpf(high)
+    assert low <= worst(epsilon, 2, x) <= high
     if abs(share) < 0.95:
         assert high <= low * (1.0 + 1e-3)
 
@@ -68,9 +69,9 @@ def test_runs_of_two_contain_the_best_of_all_choices(epsilon: float, share: floa
 @pytest.mark.parametrize(("epsilon", "x"), [(0.5, 0.0), (0.5, 1.1), (2.0, 3.3)])
 def test_runs_of_three_contain_the_best_of_all_choices(epsilon: float, x: float) -> None:
     low, high = BoundedRangeRun(epsilon, 3).delta(x)
-    truth = worst(mpf(epsilon), 3, mpf(x), rounds=25)
-    assert mpf(low) <= truth * (1 + mpf(1e-9))  # choices are found to 1e-6, values to the square of that
-    assert mpf(high) >= truth
+    truth = worst(epsilon, 3, x, rounds=25)
+    assert low <= truth * (1.0 + 1e-9)  # choices are found to 1e-6, values to the square of that
+    assert high >= truth
     assert high <= low * (1.0 + 1e-3)
 
 
@@ -154,7 +155,7 @@ def test_other_steps_beside_a_run_contain_what_choosing_last_reaches(x: float) -
     assert isinstance(found, hs.Bound)
     loss = mp.log(9)
     ways = [(mpf(0.9) ** 2, 2 * loss), (2 * mpf(0.9) * (1 - mpf(0.9)), mpf(0)), ((1 - mpf(0.9)) ** 2, -2 * loss)]
-    truth = mp.fsum(p * worst(mpf(0.5), 2, mpf(x) - own) for p, own in ways)
+    truth = mp.fsum(p * worst(0.5, 2, float(x - own)) for p, own in ways)
     assert mpf(found.lower) <= truth <= mpf(found.upper) * (1 + mpf(1e-12))  # of ln 9, the pair's is from a float
     assert mpf(found.upper) <= truth * (1 + mpf(1e-3))
 

@@ -56,16 +56,18 @@ TOLERANCES = (1e-12, 1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 1.0)
 
 def neighbours(delta: Delta, theta: float, epsilon: float, period: float) -> tuple[mpf, mpf]:
     """``sum_{j > 0}`` and ``sum_{j < 0}`` of ``e^{j theta Lambda} delta(eps + j Lambda)``."""
-    right = mpf(0)
+    apart = mpf(period)
+    right, weight, rise = mpf(0), mpf(1), mp.exp(theta * apart)
     for j in range(1, 4000):
-        term = mp.exp(j * theta * mpf(period)) * delta(epsilon + j * mpf(period))
+        weight *= rise
+        term = weight * delta(epsilon + j * apart)
         right += term
         if term <= mpf(10) ** -30 * right:
             break
-    left = mpf(0)
+    left, weight = mpf(0), mpf(1)
     for j in range(1, 4000):
-        weight = mp.exp(-j * theta * mpf(period))
-        left += weight * delta(epsilon - j * mpf(period))
+        weight /= rise
+        left += weight * delta(epsilon - j * apart)
         if weight <= mpf(10) ** -25 * left:  # of terms of at most this weight
             break
     return right, left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import sys
@@ -10,6 +11,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 import hockeystick as hs
@@ -30,6 +32,7 @@ from hockeystick.engines.enumeration.outcomes import (
 from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.laws import DiscreteGaussianPair
 from hockeystick.numerics.columns import Array
+from tests.outcomes import DIGITS, ListedCurve
 
 Atoms = list[tuple[mpf, mpf]]  # masses under P and Q
 TRUTH_DIGITS = 80
@@ -85,6 +88,24 @@ def delta_of(outcomes: Atoms, epsilon: float) -> mpf:
     return mp.fsum(max(p - scale * q, mpf(0)) for p, q in outcomes)
 
 
+def listed(outcomes: Atoms) -> ListedCurve:
+    """The same outcomes, their masses added up once for all questions."""
+    with ctx.workdps(DIGITS):
+        return ListedCurve([(arb(p), arb(q)) for p, q in outcomes])
+
+
+@functools.cache
+def many_answers(share: float, steps: int) -> ListedCurve:
+    """Of randomised response with two categories, by how many answers are false."""
+    with mpmath.workdps(TRUTH_DIGITS):
+        true, false = ([mpf(one) ** k for k in range(steps + 1)] for one in (share, 1 - mpf(share)))
+        ways, outcomes = 1, []
+        for k in range(steps + 1):
+            outcomes.append((ways * true[steps - k] * false[k], ways * true[k] * false[steps - k]))
+            ways = ways * (steps - k) // (k + 1)
+        return listed(outcomes)
+
+
 with mpmath.workdps(TRUTH_DIGITS):
     RUNS = {
         "randomised response": (hs.RandomizedResponse(0.7821) * 11, [(randomised_response(0.7821), 11)]),
@@ -112,32 +133,38 @@ with mpmath.workdps(TRUTH_DIGITS):
     OUTCOMES = {name: composed(parts) for name, (_, parts) in RUNS.items()}
 
 
+@functools.cache
+def truth_of(name: str, direction: str) -> ListedCurve:
+    return listed([(q, p) for p, q in OUTCOMES[name]] if direction == "add" else OUTCOMES[name])
+
+
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("name", RUNS)
 def test_every_question_is_answered_to_rounding(name: str, direction: str) -> None:
     run, outcomes = RUNS[name][0], OUTCOMES[name]
     if direction == "add":
         outcomes = [(q, p) for p, q in outcomes]
-    curve = hs.account(run, direction)
+    curve, delta_at = hs.account(run, direction), truth_of(name, direction).delta
     with mpmath.workdps(TRUTH_DIGITS):
-        losses = sorted(float(mp.log(p / q)) for p, q in outcomes if p > 0 and q > 0)
+        finite = [(p, mp.log(p / q)) for p, q in outcomes if p > 0 and q > 0]
+        losses = sorted(float(loss) for _, loss in finite)
         beside = [x for loss in losses[:: max(len(losses) // 12, 1)] for x in (loss, loss * (1 - 1e-9)) if x >= 0.0]
         for epsilon in [0.0, 0.1, 1.0, *beside, losses[-1] * (1 - 1e-12)]:
-            found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+            found, exact = curve.delta(epsilon), delta_at(epsilon)
             assert isinstance(found, Bound)
             assert found.method in {"enumeration", "trivial"}
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
             # an atom at epsilon adds its mass times the rounding of its loss
-            beside_it = mp.fsum(p for p, q in outcomes if q > 0 and abs(mp.log(p / q) - epsilon) < 1e-4 if p > 0)
+            beside_it = mp.fsum(p for p, loss in finite if abs(loss - epsilon) < 1e-4)
             assert mpf(float(found.width)) <= mpf(1e-9) * exact + mpf(1e-12) * beside_it
         at_infinity = mp.fsum(p for p, q in outcomes if q == 0)
         for delta in (0.3, 1e-3, 1e-6, 1e-9, 1e-15, 1e-30, 1e-100):
-            if mpf(delta) <= at_infinity * (1 + mpf(1e-9)) or mpf(delta) >= delta_of(outcomes, 0.0):
+            if mpf(delta) <= at_infinity * (1 + mpf(1e-9)) or mpf(delta) >= delta_at(0.0):
                 continue
             answer = curve.epsilon(delta)
             assert isinstance(answer, Bound)
-            assert delta_of(outcomes, float(answer.lower)) >= mpf(delta) or answer.lower == 0.0
-            assert delta_of(outcomes, float(answer.upper)) <= mpf(delta)
+            assert delta_at(float(answer.lower)) >= mpf(delta) or answer.lower == 0.0
+            assert delta_at(float(answer.upper)) <= mpf(delta)
             assert float(answer.width) <= 1e-9 * max(1.0, float(answer.upper))
 
 
@@ -148,21 +175,22 @@ def test_two_halves_of_the_steps_tell_as_much(name: str, direction: str, monkeyp
     parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]  # type: ignore[arg-type]
     if direction == "add":
         outcomes = [(q, p) for p, q in outcomes]
-    curve = EnumeratedCurve(parts, composed_infinity(parts))
+    curve, delta_at = EnumeratedCurve(parts, composed_infinity(parts)), truth_of(name, direction).delta
     with mpmath.workdps(TRUTH_DIGITS):
-        losses = sorted(float(mp.log(p / q)) for p, q in outcomes if p > 0 and q > 0)
+        finite = [(p, mp.log(p / q)) for p, q in outcomes if p > 0 and q > 0]
+        losses = sorted(float(loss) for _, loss in finite)
         between = [0.5 * (a + b) for a, b in itertools.pairwise(losses[:: max(len(losses) // 12, 1)]) if a + b >= 0.0]
         for epsilon in [0.0, 0.1, 1.0, *losses[-3:], *between, losses[-1] * (1 - 1e-9)]:
-            found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+            found, exact = curve.delta(epsilon), delta_at(epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
-            beside_it = mp.fsum(p for p, q in outcomes if q > 0 and abs(mp.log(p / q) - epsilon) < 1e-4 if p > 0)
+            beside_it = mp.fsum(p for p, loss in finite if abs(loss - epsilon) < 1e-4)
             # where nothing is left, the upper side is the smallest number
             assert mpf(float(found.width)) <= mpf(1e-9) * exact + mpf(1e-12) * beside_it + mpf(2) ** -1074
         for share in (0.7, 1e-2, 1e-6):
-            delta = float(share * delta_of(outcomes, 0.0) + (1 - share) * mp.fsum(p for p, q in outcomes if q == 0))
+            delta = float(share * delta_at(0.0) + (1 - share) * mp.fsum(p for p, q in outcomes if q == 0))
             answer = curve.epsilon(delta)
-            assert delta_of(outcomes, float(answer.lower)) >= mpf(delta)
-            assert delta_of(outcomes, float(answer.upper)) <= mpf(delta)
+            assert delta_at(float(answer.lower)) >= mpf(delta)
+            assert delta_at(float(answer.upper)) <= mpf(delta)
             assert float(answer.width) <= 1e-9 * max(1.0, float(answer.upper))
 
 
@@ -199,10 +227,7 @@ def test_lists_wider_than_exponentials_carry_over_what_is_above(
     share, steps = 0.7, 6000
     curve = EnumeratedCurve((hs.RandomizedResponse(share) * steps).pairs("remove"), (0.0, 0.0))
     with mpmath.workdps(TRUTH_DIGITS):
-        p, rest = mpf(share), 1 - mpf(share)
-        ways = [mp.binomial(steps, k) for k in range(steps + 1)]
-        outcomes = [(w * p**k * rest ** (steps - k), w * rest**k * p ** (steps - k)) for k, w in enumerate(ways)]
-        found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+        found, exact = curve.delta(epsilon), many_answers(share, steps).delta(epsilon)
         assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
         assert float(found.width) <= 1e-7 * float(exact)
 
@@ -383,19 +408,19 @@ def test_of_atoms_without_end_those_that_matter_are_listed(sigma: float, rate: f
         one = [(q, p) for p, q in one] if direction == "add" else one
         outcomes = [(p * a, q * b) for (p, q), (a, b) in itertools.combinations_with_replacement(one, 2)]
         twice = [(1 if x is y else 2) for x, y in itertools.combinations_with_replacement(one, 2)]
-        outcomes = [(n * p, n * q) for n, (p, q) in zip(twice, outcomes, strict=True)]
+        truth = listed([(n * p, n * q) for n, (p, q) in zip(twice, outcomes, strict=True)])
         for epsilon in (0.0, 0.003, 0.1, 1.0):
-            found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+            found, exact = curve.delta(epsilon), truth.delta(epsilon)
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
             if exact > mpf(1e-60):
                 assert isinstance(found, Bound)
                 assert found.method == "enumeration"
                 assert mpf(float(found.width)) <= mpf(1e-9) * exact
         for delta in (1e-3, 1e-8, 1e-15):
-            if mpf(delta) < delta_of(outcomes, 0.0):
+            if mpf(delta) < truth.delta(0.0):
                 answer = curve.epsilon(delta)
-                assert delta_of(outcomes, float(answer.lower)) >= mpf(delta)
-                assert delta_of(outcomes, float(answer.upper)) <= mpf(delta)
+                assert truth.delta(float(answer.lower)) >= mpf(delta)
+                assert truth.delta(float(answer.upper)) <= mpf(delta)
                 assert float(answer.width) <= 1e-9
 
 
@@ -459,13 +484,11 @@ def test_outcomes_that_are_not_listed_weigh_what_is_said(theta: float, log_least
 def test_whatever_outcomes_are_left_out_the_bracket_holds_the_truth(name: str, theta: float, log_least: float) -> None:
     omitted = Omission(theta=theta, log_least=log_least)
     for direction in ("remove", "add"):
-        parts, outcomes = RUNS[name][0].pairs(direction), OUTCOMES[name]
-        if direction == "add":
-            outcomes = [(q, p) for p, q in outcomes]
+        parts, truth = RUNS[name][0].pairs(direction), truth_of(name, direction)
         curve, whole = EnumeratedCurve(parts, composed_infinity(parts), omitted), EnumeratedCurve(parts, (0.0, 0.0))
         with mpmath.workdps(TRUTH_DIGITS):
             for epsilon in (0.0, 0.2, 0.7, 1.1, 2.5):
-                found, exact = curve.delta(epsilon), delta_of(outcomes, epsilon)
+                found, exact = curve.delta(epsilon), truth.delta(epsilon)
                 assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
                 assert float(found.width) <= curve.left_out(epsilon) * (1.0 + 1e-9) + 1e-9 * float(found.upper)
                 assert float(found.lower) <= float(whole.delta(epsilon).upper) + composed_infinity(parts)[1]
@@ -648,15 +671,12 @@ def test_losses_further_apart_than_exponentials_reach_are_carried_on(p: float, s
     """From the largest loss down in pieces of 600 nats, each with what lies above it."""
     curve = hs.account(hs.RandomizedResponse(p) * steps, "remove")
     with mpmath.workdps(TRUTH_DIGITS):
-        one, other = mpf(p), 1 - mpf(p)
-        ways = [mp.binomial(steps, k) for k in range(steps + 1)]
-        truth = [(n * one**k * other ** (steps - k), n * other**k * one ** (steps - k)) for k, n in enumerate(ways)]
-        largest = float(steps * mp.log(one / other))
+        truth, largest = many_answers(p, steps), float(steps * mp.log(mpf(p) / (1 - mpf(p))))
         ends = [
             largest - 600.0 * piece - beside for piece in range(int(largest / 600.0) + 1) for beside in (-3, 0, 1, 30)
         ]
         for epsilon in [0.0, *(end for end in ends if 0.0 < end < largest)]:
-            found, exact = curve.delta(epsilon), delta_of(truth, epsilon)
+            found, exact = curve.delta(epsilon), truth.delta(epsilon)
             assert found.method == "enumeration"
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
             assert float(found.width) <= 1e-9 * float(found.upper) or exact < mpf(10) ** -300

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from mpmath import mp, mpf
 
 import hockeystick as hs
@@ -18,6 +19,7 @@ from hockeystick.engines.laplace_sum import LaplaceSum
 from hockeystick.exact import exact_delta
 from hockeystick.laws import LaplacePair, SubsampledPair
 from hockeystick.laws.base import Pair
+from tests.quadrature import DIGITS, integral
 
 METHOD = "closed form of Laplace steps"
 WIDTH = 5e-15  # of delta
@@ -65,25 +67,26 @@ def test_the_ends_of_what_is_served_contain_the_truth(scale: float, steps: int) 
 
 def test_the_density_of_two_steps_integrates_to_delta() -> None:
     """By hand: two steps, one outcome after the other, the density of each split where the loss bends."""
-    mp.dps = 30
-    e, epsilon = mpf(0.75), mpf(0.4)
-    atoms = [(e, mpf(1) / 2), (-e, mp.exp(-e) / 2)]
+    with ctx.workdps(DIGITS):
+        e, epsilon = arb(0.75), arb(0.4)
+        atoms = [(e, arb(0.5)), (-e, (-e).exp() / 2)]
 
-    def density(loss: mpf) -> mpf:
-        return mp.exp((loss - e) / 2) / 4
+        def density(loss: arb) -> arb:
+            return ((loss - e) / 2).exp() / 4
 
-    def excess(loss: mpf) -> mpf:
-        return -mp.expm1(epsilon - loss) if loss > epsilon else mpf(0)
+        def excess(loss: arb) -> arb:
+            return -(epsilon - loss).expm1() if loss > epsilon else arb(0)
 
-    truth = mp.fsum(p * q * excess(a + b) for (a, p), (b, q) in itertools.product(atoms, atoms))
-    for a, p in atoms:
-        low = max(-e, epsilon - a)
-        if low < e:
-            truth += 2 * p * mp.quad(lambda b, a=a: density(b) * excess(a + b), [low, e])
-    truth += mp.quad(
-        lambda a: density(a) * mp.quad(lambda b: density(b) * excess(a + b), [max(-e, epsilon - a), e]),
-        [max(-e, epsilon - e), e],
-    )
+        def beside(a: arb) -> arb:
+            """With every second outcome that is no atom."""
+            low = (-e).max(epsilon - a)
+            return integral(lambda b: density(b) * excess(a + b), [low, e]) if low < e else arb(0)
+
+        total = sum((p * q * excess(a + b) for (a, p), (b, q) in itertools.product(atoms, atoms)), arb(0))
+        total += sum((2 * p * beside(a) for a, p in atoms), arb(0))
+        total += integral(lambda a: density(a) * beside(a), [epsilon - e, e])
+    with mp.workdps(DIGITS):
+        truth = mpf(total)
     form = closed_form([(LaplacePair(1.0, 0.75), 2)])
     assert form is not None
     bound = form.delta(0.4)

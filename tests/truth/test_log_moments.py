@@ -31,7 +31,7 @@ from hockeystick.laws import (
 )
 from hockeystick.laws.joined import JoinedPair
 from hockeystick.transforms.saddle import round_tilt
-from tests.quadrature import normal_density
+from tests.quadrature import integral, normal_below, normal_density, panels
 from tests.stated_pairs import stated_gaussian
 
 DIGITS = 40
@@ -53,15 +53,14 @@ def _mpf(value: Fraction) -> mpmath.mpf:
 
 def trapezoid(sigma: float, rate: float, power: float) -> mpmath.mpf:
     """ln int q (p/q)^power of the subsampled Gaussian at any real power: sixty digits of a trapezoidal rule."""
-    s, g, step = mpmath.mpf(sigma), mpmath.mpf(rate), mpmath.mpf("0.06")
-    last = max(mpmath.mpf(power), 1) / s + 16
-    first = min(mpmath.mpf(power), 0) / s - 16
-    terms = []
-    for k in range(int(first / step), int(last / step) + 1):
-        x = k * step  # in units of sigma
-        ratio = 1 - g + g * mpmath.exp(x / s - 1 / (2 * s * s))
-        terms.append(mpmath.npdf(x) * ratio ** mpmath.mpf(power) * step)
-    return mpmath.log(mpmath.fsum(terms))
+    first, last = min(power, 0.0) / sigma - 16.0, max(power, 1.0) / sigma + 16.0
+    with ctx.workdps(DIGITS + 20):
+        s, g, step, total = arb(sigma), arb(rate), arb(3) / 50, arb(0)
+        for k in range(int(first / 0.06), int(last / 0.06) + 1):
+            x = k * step  # in units of sigma
+            ratio = 1 - g + g * (x / s - 1 / (2 * s * s)).exp()
+            total += normal_density(x) * ratio ** arb(power) * step
+        return mpmath.mpf(total.log())
 
 
 def bracket_of(pair: Pair, theta: float) -> MomentBracket:
@@ -117,19 +116,19 @@ def test_gaussian_and_laplace_contain_their_closed_forms(theta: float) -> None:
 @pytest.mark.parametrize("rate", [0.01, 0.6])
 def test_subsampled_laplace_contains_the_integral(theta: float, rate: float) -> None:
     """Both directions, by Gauss-Legendre on the density and the two atoms."""
-    with mpmath.workdps(DIGITS):
-        m, g = 1 / mpmath.mpf(0.8), mpmath.mpf(rate)
+    with mpmath.workdps(DIGITS), ctx.workdps(DIGITS):
+        m, g = 1 / arb(0.8), arb(rate)
 
-        def moment(power: mpmath.mpf) -> mpmath.mpf:
-            def f(y: mpmath.mpf) -> mpmath.mpf:
-                return (1 - g + g * mpmath.exp(2 * y - m)) ** power
+        def moment(power: arb) -> mpmath.mpf:
+            def f(y: arb) -> arb:
+                return (1 - g + g * (2 * y - m).exp()) ** power
 
-            atoms = f(mpmath.mpf(0)) / 2 + f(m) * mpmath.exp(-m) / 2
-            return mpmath.log(atoms + mpmath.quad(lambda y: mpmath.exp(-y) / 2 * f(y), mpmath.linspace(0, m, 5)))
+            atoms = f(arb(0)) / 2 + f(m) * (-m).exp() / 2
+            return mpmath.mpf((atoms + integral(lambda y: (-y).exp() / 2 * f(y), panels(0, m, 8))).log())
 
         pair = SubsampledPair(LaplacePair(0.8), rate)
-        assert_contains(pair, theta, moment(1 + mpmath.mpf(theta)), narrow=1e-5)
-        assert_contains(pair.reversed(), theta, moment(-mpmath.mpf(theta)), narrow=1e-5)
+        assert_contains(pair, theta, moment(1 + arb(theta)), narrow=1e-5)
+        assert_contains(pair.reversed(), theta, moment(-arb(theta)), narrow=1e-5)
 
 
 VECTORS = [
@@ -216,28 +215,29 @@ def test_composed_moments_add_up_and_stay_narrow_for_a_billion_steps() -> None:
     assert high - low <= 1e-6 * high
 
 
-def joined_sides(g: mpmath.mpf, loss: mpmath.mpf, t: mpmath.mpf) -> mpmath.mpf:
+def joined_sides(g: arb, loss: arb, t: arb) -> arb:
     """``e^{theta L'}`` of the joined pair at an outcome of base loss L, times its mass over the base's under P."""
     if loss > 0:
-        return (g + (1 - g) * mpmath.exp(-loss)) * (1 - g + g * mpmath.exp(loss)) ** t
-    return (1 - g + g * mpmath.exp(-loss)) ** -t
+        return (g + (1 - g) * (-loss).exp()) * (1 - g + g * loss.exp()) ** t
+    return (1 - g + g * (-loss).exp()) ** -t
 
 
 @pytest.mark.parametrize("theta", [0.5, 3.0, 40.0, 1500.0])
 def test_joined_curves_are_put_between_lattices(theta: float) -> None:
     """Laplace noise of scale 1, and two outcomes with a mass at infinity."""
-    with mpmath.workdps(DIGITS):
-        g, t, e = mpmath.mpf(0.125), mpmath.mpf(theta), mpmath.e
-        middle = (1 - g) * (1 - mpmath.exp(-mpmath.mpf(1) / 2))
-        atoms = joined_sides(g, mpmath.mpf(1), t) / 2 + joined_sides(g, mpmath.mpf(-1), t) / (2 * e)
-        inside = mpmath.quad(
-            lambda x: mpmath.exp(x - 1) / 2 * joined_sides(g, 2 * x - 1, t), [0, 0.25, 0.5, 0.75, 0.875, 0.9375, 1]
+    with mpmath.workdps(DIGITS), ctx.workdps(DIGITS):
+        g, t, e = arb(0.125), arb(theta), arb(1).exp()
+        middle = (1 - g) * (1 - (arb(-1) / 2).exp())
+        atoms = joined_sides(g, arb(1), t) / 2 + joined_sides(g, arb(-1), t) / (2 * e)
+        inside = integral(
+            lambda x: (x - 1).exp() / 2 * joined_sides(g, 2 * x - 1, t), [*panels(0, 0.5, 16), *panels(0.5, 1, 32)[1:]]
         )
-        laplace = mpmath.log(atoms + inside + middle)
-        d = mpmath.mpf(2.0**-20)
+        laplace = mpmath.mpf((atoms + inside + middle).log())
+        d = arb(2.0**-20)
         top, bottom = (1 - d) * e / (1 + e), (1 - d) / (1 + e)
         middle = (1 - g) * (d + top - bottom)
-        two = mpmath.log(top * joined_sides(g, mpmath.mpf(1), t) + bottom * joined_sides(g, mpmath.mpf(-1), t) + middle)
+        sides = top * joined_sides(g, arb(1), t) + bottom * joined_sides(g, arb(-1), t)
+        two = mpmath.mpf((sides + middle).log())
     assert_contains(JoinedPair(LaplacePair(1.0), 0.125), theta, laplace, narrow=1e-8)
     assert_contains(JoinedPair(WorstCasePair(1.0, 2.0**-20), 0.125), theta, two, narrow=1e-8)
 
@@ -257,13 +257,12 @@ def test_a_pair_that_the_caller_states_is_put_between_lattices(theta: float) -> 
         mass_error=1e-13,
     )
     with mpmath.workdps(DIGITS):
-        t = mpmath.mpf(theta)
 
-        def tilted(x: mpmath.mpf) -> mpmath.mpf:
-            loss = 1 - 2 * (mpmath.log1p(mpmath.exp(1 - x)) - mpmath.log1p(mpmath.exp(-x)))
-            return mpmath.exp(t * loss) * mpmath.exp(1 - x) / (1 + mpmath.exp(1 - x)) ** 2
+        def tilted(x: arb) -> arb:
+            loss = 1 - 2 * ((1 - x).exp().log1p() - (-x).exp().log1p())
+            return (theta * loss).exp() * (1 - x).exp() / (1 + (1 - x).exp()) ** 2
 
-        truth = mpmath.log(mpmath.quad(tilted, mpmath.linspace(-100, 100, 11)))
+        truth = mpmath.mpf(integral(tilted, panels(-100, 100, 200)).log())
     assert_contains(pair, theta, truth, narrow=1e-7)
 
 
@@ -295,16 +294,16 @@ def test_unbounded_losses_of_an_unknown_pair_have_no_upper_bound() -> None:
 
 def test_unbounded_losses_of_a_joined_pair() -> None:
     pair = JoinedPair(GaussianPair(2.0), 0.125)
-    with mpmath.workdps(DIGITS):
-        g, s = mpmath.mpf(0.125), mpmath.mpf(2)
+    with mpmath.workdps(DIGITS), ctx.workdps(DIGITS):
+        g, s = arb(0.125), arb(2)
 
-        def tilted(x: mpmath.mpf) -> mpmath.mpf:
-            loss = x / s - 1 / (2 * s * s)
-            return mpmath.npdf(x, 1 / s) * joined_sides(g, loss, mpmath.mpf(1))
+        def tilted(x: arb) -> arb:
+            return normal_density(x - 1 / s) * joined_sides(g, x / s - 1 / (2 * s * s), arb(1))
 
         cut = 1 / (2 * s)
-        middle = (1 - g) * (mpmath.ncdf(1 / s - cut) - mpmath.ncdf(-cut))
-        truth = mpmath.log(mpmath.quad(tilted, [-20, -5, cut, 5, 20]) + middle)
+        middle = (1 - g) * (normal_below(1 / s - cut) - normal_below(-cut))
+        inside = integral(tilted, [*panels(-20, cut, 20), *panels(cut, 20, 20)[1:]])
+        truth = mpmath.mpf((inside + middle).log())
     assert_contains(pair, 1.0, truth, narrow=1e-10)
 
 
@@ -316,12 +315,11 @@ def test_infinite_mass_of_a_composition_is_bracketed() -> None:
 
 
 @functools.cache
-def sampled_losses() -> tuple[list[mpmath.mpf], list[mpmath.mpf]]:
+def sampled_losses() -> tuple[list[arb], list[arb]]:
     """Densities of one-dimensional noise on a fine lattice, and the losses of a rate of 1% there."""
-    g, step = mpmath.mpf(0.01), mpmath.mpf("0.01")
-    nodes = [k * step for k in range(-1400, 2800)]
-    losses = [mpmath.log(1 - g + g * mpmath.exp(x - mpmath.mpf(1) / 2)) for x in nodes]
-    return [mpmath.npdf(x) for x in nodes], losses
+    with ctx.workdps(DIGITS):
+        g, nodes = arb(0.01), [arb(k) / 100 for k in range(-1400, 2800)]
+        return [normal_density(x) for x in nodes], [(1 - g + g * (x - 0.5).exp()).log() for x in nodes]
 
 
 @pytest.mark.parametrize("theta", [0.2, 3.0, 11.0])
@@ -330,17 +328,18 @@ def test_tilted_moments_are_bracketed(theta: float, reverse: str) -> None:
     """Mean and variance from convexity, the absolute third moment from cells: against a plain high-precision sum."""
     tilt = round_tilt(theta)
     pair: Pair = SubsampledPair(GaussianPair(1.0), 0.01)
-    with mpmath.workdps(30):
-        t = mpmath.mpf(tilt)
+    with mpmath.workdps(30), ctx.workdps(DIGITS):
+        t = arb(tilt)
         power = 1 + t if reverse == "no" else -t
         sign = 1 if reverse == "no" else -1
         densities, losses = sampled_losses()
-        weights = [density * mpmath.exp(power * l) for density, l in zip(densities, losses, strict=True)]
-        total = mpmath.fsum(weights)
-        mean = sign * mpmath.fsum(w * l for w, l in zip(weights, losses, strict=True)) / total
-        central = [sign * l - mean for l in losses]
-        variance = mpmath.fsum(w * d * d for w, d in zip(weights, central, strict=True)) / total
-        third = mpmath.fsum(w * abs(d) ** 3 for w, d in zip(weights, central, strict=True)) / total
+        weights = [density * (power * l).exp() for density, l in zip(densities, losses, strict=True)]
+        total = sum(weights, arb(0))
+        middle = sign * sum((w * l for w, l in zip(weights, losses, strict=True)), arb(0)) / total
+        central = [sign * l - middle for l in losses]
+        squares = sum((w * d * d for w, d in zip(weights, central, strict=True)), arb(0))
+        cubes = sum((w * abs(d) ** 3 for w, d in zip(weights, central, strict=True)), arb(0))
+        mean, variance, third = (mpmath.mpf(each) for each in (middle, squares / total, cubes / total))
     bounds = tilted_bounds([(pair if reverse == "no" else pair.reversed(), 1)], tilt)
     assert bounds.is_known
     assert mpmath.mpf(bounds.mean.lower) <= mean <= mpmath.mpf(bounds.mean.upper)

@@ -11,6 +11,7 @@ from itertools import combinations, product
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx
 from scipy.special import ndtr
 
 import hockeystick as hs
@@ -21,28 +22,29 @@ from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.extent import Extreme, InfiniteMass
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.numerics.stop_loss import RareTerms
+from tests.quadrature import DIGITS, integral, normal_below, normal_density
 
 
 def two_steps(sigma: float, epsilon: float, *, mirrored: bool) -> mpmath.mpf:
     """delta of Gaussian noise and two steps, by quadrature over the first of them to 25 digits."""
-    with mpmath.workdps(30):
-        m, e = 1 / mpmath.mpf(sigma), mpmath.mpf(epsilon)
-        k = 2 * mpmath.exp(-e if mirrored else e)
+    with ctx.workdps(DIGITS):
+        m, e = 1 / arb(sigma), arb(epsilon)
+        k = 2 * (-e if mirrored else e).exp()
 
-        def stop_loss(c: mpmath.mpf) -> mpmath.mpf:  # E (W - c)+
+        def inner(z: arb) -> arb:
+            c = k - (m * z - m * m / 2).exp()
             if c <= 0:
-                return 1 - c
-            z = (mpmath.log(c) + m * m / 2) / m
-            return mpmath.ncdf(m - z) - c * mpmath.ncdf(-z)
+                return arb(0) if mirrored else normal_density(z) * (1 - c)
+            place = (c.log() + m * m / 2) / m
+            if mirrored:  # E (c - W)+
+                return normal_density(z) * (c * normal_below(place) - normal_below(place - m))
+            return normal_density(z) * (normal_below(m - place) - c * normal_below(-place))  # E (W - c)+
 
-        def inner(z: mpmath.mpf) -> mpmath.mpf:
-            c = k - mpmath.exp(m * z - m * m / 2)
-            value = stop_loss(c) if not mirrored else (stop_loss(c) - 1 + c if c > 0 else mpmath.mpf(0))
-            return mpmath.npdf(z) * value
-
-        middle = (mpmath.log(k) + m * m / 2) / m
-        total = mpmath.quad(inner, [-14, *sorted({middle - 4, middle - 1, middle, middle + 1, middle + 4}), 14 + m])
-        return total / 2 if not mirrored else total * mpmath.exp(e) / 2
+        middle = (k.log() + m * m / 2) / m
+        close = [middle - arb(2) ** -j for j in range(-2, 25)]  # all derivatives fade there
+        steps = [*(arb(z) for z in range(-14, 15)), *(middle + j for j in range(5)), 14 + m]
+        total = integral(inner, sorted([*steps, *close]))
+        return mpmath.mpf(total * e.exp() / 2 if mirrored else total / 2)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -113,17 +115,19 @@ def test_bins_of_discrete_noise_far_out(epsilon: float) -> None:
 def exact_delta(
     p: tuple[Fraction, ...], q: tuple[Fraction, ...], steps: int, a: Fraction, *, mirrored: bool
 ) -> Fraction:
-    """The hockey-stick divergence of one round, outcome by outcome."""
-    total = Fraction(0)
+    """The hockey-stick divergence of one round, outcome by outcome, in integers."""
+    whole = math.lcm(*(mass.denominator for mass in (*p, *q)))
+    own, base = ([int(mass * whole) for mass in side] for side in (p, q))
+    total = 0
     for outcome in product(range(len(p)), repeat=steps):
-        other = math.prod((q[i] for i in outcome), start=Fraction(1))
+        other = steps * math.prod(base[i] for i in outcome)
         ours = sum(
-            (p[i] * math.prod((q[j] for place, j in enumerate(outcome) if place != at), start=Fraction(1)))
+            own[i] * math.prod(base[j] for place, j in enumerate(outcome) if place != at)
             for at, i in enumerate(outcome)
-        ) / Fraction(steps)
+        )
         first, second = (other, ours) if mirrored else (ours, other)
-        total += max(first - a * second, Fraction(0))
-    return total
+        total += max(a.denominator * first - a.numerator * second, 0)
+    return Fraction(total, steps * a.denominator * whole**steps)
 
 
 VECTORS = [

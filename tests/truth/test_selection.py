@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -65,9 +66,11 @@ def composed_joined(epsilon: float, steps: int, x: float) -> mpmath.mpf:
     e, at = mp.mpf(epsilon), mp.mpf(x)
     scale = (e * mp.exp(-e / 2) / (1 - mp.exp(-e))) ** steps
 
+    ways = [(-1) ** k * math.comb(steps, k) for k in range(steps + 1)]
+
     def density(y: mpmath.mpf) -> mpmath.mpf:  # of a sum of uniforms on [-eps, eps]
         u = (y / e + steps) / 2
-        terms = [(-1) ** k * mp.binomial(steps, k) * (u - k) ** (steps - 1) for k in range(math.floor(u) + 1)]
+        terms = [ways[k] * (u - k) ** (steps - 1) for k in range(min(math.floor(u), steps) + 1)]
         return mp.fsum(terms) / mp.factorial(steps - 1) / (2 * e)
 
     knots = [at, *(k for k in ((2 * j - steps) * e for j in range(steps + 1)) if k > at)]
@@ -94,16 +97,19 @@ def test_the_moment_guarantee_is_the_largest_over_all_intervals() -> None:
     for epsilon in (1e-3, 0.1, 1.0, 5.0, 50.0):
         for theta in (2.0**-6, 0.5, 1.0, 7.0, 64.0):
             found = float(BoundedRangePair(epsilon).moment_guarantee(np.array([1.0 + theta]))[0])
-            e, z = mp.mpf(epsilon), mp.mpf(theta)
+            with ctx.workdps(mp.dps):
+                e, z = arb(epsilon), arb(theta)
+                whole, grown = e.exp(), e.expm1()
 
-            def k(t: mpmath.mpf, e: mpmath.mpf = e, z: mpmath.mpf = z) -> mpmath.mpf:
-                p = (mp.exp(e) - mp.exp(t)) / mp.expm1(e)
-                return mp.log(p * mp.exp(z * t) + (1 - p) * mp.exp(z * (t - e)))
+                def k(t: arb, e: arb = e, z: arb = z, whole: arb = whole, grown: arb = grown) -> mpmath.mpf:
+                    p = (whole - t.exp()) / grown
+                    return mp.mpf((p * (z * t).exp() + (1 - p) * (z * (t - e)).exp()).log())
 
-            grid = [k(e * j / 400) for j in range(401)]
-            best = grid.index(max(grid))
+                grid = [k(e * j / 400) for j in range(401)]
+                best = grid.index(max(grid))
+                beside = k(e * best / 400 + e / 1200)
             assert found >= max(grid)
-            assert found >= k(e * best / 400 + e / 1200)
+            assert found >= beside
             assert found <= max(grid) * (1 + mp.mpf("2e-3")) + mp.mpf("1e-11")
             assert found <= 0.125 * epsilon**2 * theta * (1.0 + theta) * (1.0 + 1e-14)
 
@@ -273,11 +279,15 @@ def test_above_threshold_is_below_its_pair_for_streams_of_three(queries: str) ->
 def cks(rho: float, delta: float) -> mpmath.mpf:
     """The conversion of Canonne, Kamath and Steinke by a fine search in 40 digits."""
 
-    def value(theta: mpmath.mpf) -> mpmath.mpf:
-        kernel = theta * mp.log(theta) - (1 + theta) * mp.log(1 + theta)
-        return (mp.mpf(rho) * theta * (1 + theta) + kernel - mp.log(mp.mpf(delta))) / theta
+    noise, rest = mp.mpf(rho), mp.log(mp.mpf(delta))
+    return min((noise * theta * (1 + theta) + kernel - rest) / theta for theta, kernel in kernels())
 
-    return min(value(mp.mpf(2) ** (mp.mpf(k) / 64)) for k in range(-640, 1600))
+
+@functools.cache
+def kernels() -> list[tuple[mpmath.mpf, mpmath.mpf]]:
+    """Tilts, and what the conversion takes from each whatever the moments are."""
+    tilts = [mp.mpf(2) ** (mp.mpf(k) / 64) for k in range(-640, 1600)]
+    return [(theta, theta * mp.log(theta) - (1 + theta) * mp.log(1 + theta)) for theta in tilts]
 
 
 @pytest.mark.parametrize(("rho", "delta"), [(0.125, 1e-6), (0.3125, 1e-9), (1e-6, 1e-5), (40.0, 1e-12), (0.5, 1e-200)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -42,17 +43,25 @@ def histograms(rows: tuple[tuple[Any, ...], ...], held: tuple[int, ...]) -> Coun
     return law
 
 
+@functools.cache
+def neighbours(rows: tuple[tuple[Fraction, ...], ...], people: int) -> tuple[int, list[list[tuple[int, int]]]]:
+    """All counts of reports in whole numbers over one, of any others: what person 1 holds before and after."""
+    whole = math.lcm(*(share.denominator for row in rows for share in row))
+    numerators, found = tuple(tuple(int(share * whole) for share in row) for row in rows), []
+    for others in itertools.combinations_with_replacement(range(len(rows)), people - 1):
+        laws = [histograms(numerators, (own, *others)) for own in range(len(rows))]
+        found += [[(p[key], q[key]) for key in p] for p, q in itertools.permutations(laws, 2)]
+    return whole**people, found
+
+
 def worst(rows: tuple[tuple[Fraction, ...], ...], people: int, epsilon: float) -> mpmath.mpf:
     """The largest delta over what person 1 holds before and after and what all others hold."""
     best, scale = mp.mpf(0), mp.exp(mp.mpf(epsilon))
-    whole = math.lcm(*(share.denominator for row in rows for share in row))
-    numerators = tuple(tuple(int(share * whole) for share in row) for row in rows)
-    for others in itertools.combinations_with_replacement(range(len(rows)), people - 1):
-        laws = [histograms(numerators, (own, *others)) for own in range(len(rows))]
-        for p, q in itertools.permutations(laws, 2):
-            above = [key for key in p if p[key] > scale * q[key]]
-            best = max(best, sum(p[key] for key in above) - scale * sum(q[key] for key in above))
-    return best / mp.mpf(whole) ** people
+    whole, laws = neighbours(rows, people)
+    for law in laws:
+        above = [(p, q) for p, q in law if p > scale * q]
+        best = max(best, sum(p for p, _ in above) - scale * sum(q for _, q in above))
+    return best / mp.mpf(whole)
 
 
 def _number(value: object) -> mpmath.mpf:
@@ -144,16 +153,16 @@ def blanket(people: int, true: Fraction, categories: int, epsilon: float) -> mpm
     scale, p, low = mp.exp(mp.mpf(epsilon)), _number(true), _number(q)
     own, other, rest = (p - scale * low) / low, (low - scale * p) / low, 1 - scale
     share = _number((categories - 2) * q)
+    lows, shares, idles = ([x**k for k in range(people + 1)] for x in (low, share, 1 - 2 * low - share))
     total = mp.mpf(0)
     for a in range(people + 1):
         for b in range(people + 1 - a):
             left = people - a - b
-            both = mp.binomial(people, a) * mp.binomial(people - a, b) * low ** (a + b)
+            both = math.comb(people, a) * math.comb(people - a, b) * lows[a + b]
             for c in range(left + 1) if categories > 2 else (0,):
                 value = a * own + b * other + c * rest
                 if value > 0:
-                    idle = (1 - 2 * low - share) ** (left - c)
-                    total += both * mp.binomial(left, c) * share**c * idle * value
+                    total += both * math.comb(left, c) * shares[c] * idles[left - c] * value
     return total / people
 
 
@@ -169,18 +178,16 @@ def test_the_upper_side_is_the_blanket_to_three_digits(people: int, categories: 
 
 def test_counted_reports_are_the_binomial_sum() -> None:
     for people, first, other in ((1, F(3, 4), F(1, 4)), (9, F(2, 3), F(1, 6)), (400, F(1, 2), F(1, 10))):
+        one, none = _number(other), _number(1 - other)
+        counts = [math.comb(people - 1, c) * one**c * none ** (people - 1 - c) for c in range(people)]
+        sides = [
+            [_number(s) * below + _number(1 - s) * own for below, own in zip([0, *counts], [*counts, 0], strict=True)]
+            for s in (first, other)
+        ]
         for epsilon in (0.0, 0.1, 0.4):
             low, high = one_step_delta(CountedReports(people, first, other), epsilon)
-            scale, truth = mp.exp(mp.mpf(epsilon)), mp.mpf(0)
-
-            def count(c: int, people: int = people, other: Fraction = other) -> mpmath.mpf:
-                if not 0 <= c < people:
-                    return mp.mpf(0)
-                return mp.binomial(people - 1, c) * _number(other) ** c * _number(1 - other) ** (people - 1 - c)
-
-            for c in range(people + 1):
-                p, q = (_number(s) * count(c - 1) + _number(1 - s) * count(c) for s in (first, other))
-                truth += max(p - scale * q, mp.mpf(0))
+            scale = mp.exp(mp.mpf(epsilon))
+            truth = mp.fsum(max(p - scale * q, mp.mpf(0)) for p, q in zip(*sides, strict=True))
             assert low <= truth <= high
             assert high - low <= 1e-9
 

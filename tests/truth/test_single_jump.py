@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
+from flint import arb, ctx
 
 import hockeystick as hs
 from hockeystick.exact import Enclosure
@@ -18,27 +20,30 @@ from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 from hockeystick.laws.one_step import one_step_delta
 from hockeystick.laws.single_jump import SingleJump, _density, _Others
+from tests.quadrature import DIGITS, integral, normal_below, normal_density, panels
 
 
-def stop_loss(m: mpmath.mpf, c: mpmath.mpf) -> mpmath.mpf:
+def stop_loss(m: arb, c: arb) -> arb:
     """E (W - c)+."""
     if c <= 0:
         return 1 - c
-    z = (mpmath.log(c) + m * m / 2) / m
-    return mpmath.ncdf(m - z) - c * mpmath.ncdf(-z)
+    z = (c.log() + m * m / 2) / m
+    return normal_below(m - z) - c * normal_below(-z)
 
 
+@functools.cache
 def two_terms(sigma: float, k: float) -> mpmath.mpf:
-    """E (W_1 + W_2 - k)+ by quadrature over the first, relative to one term alone: rules stop at absolute errors."""
-    m = 1 / mpmath.mpf(sigma)
-    scale, middle = stop_loss(m, mpmath.mpf(k)), (mpmath.log(k) + m * m / 2) / m
-    near = [middle + side * mpmath.mpf(10) ** -j for j in range(-1, 8, 2) for side in (-1, 1)]
-    steps = [*range(-12, 13, 2), *(middle + j for j in range(-4, 5, 2))]
+    """E (W_1 + W_2 - k)+ by quadrature over the first."""
+    with ctx.workdps(DIGITS):
+        m = 1 / arb(sigma)
+        middle = (arb(k).log() + m * m / 2) / m
 
-    def inner(z: mpmath.mpf) -> mpmath.mpf:
-        return mpmath.npdf(z) * stop_loss(m, k - mpmath.exp(m * z - m * m / 2)) / scale
+        def inner(z: arb) -> arb:
+            return normal_density(z) * stop_loss(m, k - (m * z - m * m / 2).exp())
 
-    return scale * mpmath.quad(inner, sorted({*steps, *near, middle}))
+        close = [middle - arb(2) ** -j for j in range(-2, 25)]  # all derivatives fade there
+        ends = [arb(-12).min(middle - 8), *(arb(z) for z in range(-11, 13)), *close, *(middle + j for j in range(17))]
+        return mpmath.mpf(integral(inner, sorted(ends)))
 
 
 def jump(sigma: float, steps: int, epsilon: float) -> tuple[float, float]:
@@ -61,8 +66,7 @@ def jump(sigma: float, steps: int, epsilon: float) -> tuple[float, float]:
 )
 def test_brackets_contain_two_steps(sigma: float, epsilon: float, width: float) -> None:
     low, high = jump(sigma, 2, epsilon)
-    with mpmath.workdps(30):
-        assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
+    assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
     assert high - low <= width * high
 
 
@@ -79,8 +83,7 @@ def test_series_of_any_even_order_contain_two_steps(
     finally:
         for kept in (single_jump._density, single_jump._others):
             kept.cache_clear()
-    with mpmath.workdps(30):
-        assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
+    assert low <= two_terms(sigma, 2.0 * math.exp(epsilon)) <= high
     assert high - low <= 0.5 * high
 
 
@@ -144,12 +147,10 @@ def test_moments_of_the_others_contain_those_of_ball_arithmetic() -> None:
             truth = sums[j] * mpmath.factorial(j) / mpmath.exp(j * others.log_b)
             assert others.low[j] <= truth <= others.high[j]
             assert others.high[j] - others.low[j] <= 1e-9 * abs(truth)
-        for tilt, log in zip(others.tilts[::6], others.logs[::6], strict=True):
-            truth = mpmath.quad(
-                lambda z, tilt=tilt: mpmath.npdf(z) * mpmath.exp(tilt * mpmath.exp(m * z - m * m / 2)),
-                [-14, -3, 0, 1, 2, 3, top],
-            )
-            assert truth <= mpmath.exp(log) <= 100 * truth
+    m, ends = arb(shift), [*panels(-14, arb(top) - 1, 20), *panels(arb(top) - 1, arb(top), 20)]
+    for tilt, log in zip(others.tilts[::6], others.logs[::6], strict=True):
+        truth = integral(lambda z, tilt=tilt: normal_density(z) * (tilt * (m * z - m * m / 2).exp()).exp(), ends)
+        assert truth <= arb(log).exp() <= 100 * truth
 
 
 def test_what_no_single_step_decides_is_left_to_others() -> None:
@@ -183,17 +184,19 @@ def test_tables_reach_down_to_the_least_deltas(steps: int) -> None:
 def test_far_bounds_of_the_reverse_lie_above_it(sigma: float, epsilon: float) -> None:
     curve = AllocatedCurve(GaussianPair(sigma), 2, mirrored=True).with_tails
     k = 2.0 * math.exp(-epsilon)
-    with mpmath.workdps(40):
-        m = 1 / mpmath.mpf(sigma)
-        top = (mpmath.log(k) + m * m / 2) / m
+    with ctx.workdps(DIGITS):
+        m = 1 / arb(sigma)
+        top = (arb(k).log() + m * m / 2) / m
 
-        def inner(z: mpmath.mpf) -> mpmath.mpf:
-            c = k - mpmath.exp(m * z - m * m / 2)
-            return mpmath.npdf(z) * (stop_loss(m, c) - 1 + c) if c > 0 else mpmath.mpf(0)
+        def inner(z: arb) -> arb:
+            c = k - (m * z - m * m / 2).exp()
+            place = (c.log() + m * m / 2) / m
+            return normal_density(z) * (c * normal_below(place) - normal_below(place - m))  # E (c - W)+
 
-        truth = mpmath.quad(inner, mpmath.linspace(top - 14, top, 60)) / k
+        close = [top - arb(2) ** -j for j in range(25)]  # all derivatives fade there
+        truth = integral(inner, [*panels(top - 14, close[0], 30), *close[1:]]) / k
         found = float(curve._far(np.array([epsilon]))[0])
-        assert truth <= found <= truth**0.8
+        assert truth <= found <= truth ** arb(0.8)
 
 
 def test_rounds_compose_at_the_least_deltas() -> None:
@@ -210,18 +213,21 @@ def test_rounds_compose_at_the_least_deltas() -> None:
 @pytest.mark.parametrize(("shift", "k", "b"), [(1.0, 40.0, 8.0), (0.5, 12.0, 3.0)])
 def test_two_steps_by_how_many_are_large(shift: float, k: float, b: float) -> None:
     others = _Others.of(shift, 1, b)
-    with mpmath.workdps(30):
+    with mpmath.workdps(30), ctx.workdps(DIGITS):
         m = mpmath.mpf(shift)
         top = (mpmath.log(b) + m * m / 2) / m
 
         def part(first: tuple[mpmath.mpf, mpmath.mpf], second: tuple[mpmath.mpf, mpmath.mpf]) -> mpmath.mpf:
-            def inner(z: mpmath.mpf) -> mpmath.mpf:  # E[(W - c)+; second], c from the first
-                c = k - mpmath.exp(m * z - m * m / 2)
-                least = max(second[0], (mpmath.log(c) + m * m / 2) / m if c > 0 else second[0])
-                if least >= second[1]:
+            shift, start, end = arb(m), arb(second[0]), arb(second[1])
+
+            def inner(at: mpmath.mpf) -> mpmath.mpf:  # E[(W - c)+; second], c from the first
+                z = arb(at)
+                c = k - (shift * z - shift * shift / 2).exp()
+                least = start.max((c.log() + shift * shift / 2) / shift) if c > 0 else start
+                if least >= end:
                     return mpmath.mpf(0)
-                above = mpmath.ncdf(m - least) - mpmath.ncdf(m - second[1])
-                return mpmath.npdf(z) * (above - c * (mpmath.ncdf(-least) - mpmath.ncdf(-second[1])))
+                above = normal_below(shift - least) - normal_below(shift - end)
+                return mpmath.mpf(normal_density(z) * (above - c * (normal_below(-least) - normal_below(-end))))
 
             middle = (mpmath.log(k) + m * m / 2) / m
             ends = [first[0], *(z for z in (mpmath.mpf(0), middle - 1, middle) if first[0] < z < first[1]), first[1]]

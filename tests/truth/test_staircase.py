@@ -45,32 +45,36 @@ def gamma_of(epsilon: float, gamma: float | None) -> Fraction:
     return Fraction(hs.Staircase(epsilon, gamma).gamma)  # type: ignore[arg-type]
 
 
-def level(x: Fraction, gamma: Fraction) -> int:
-    """k on [k, k + gamma), k + 1 on [k + gamma, k + 1): the definition of Geng and Viswanath."""
-    k = math.floor(abs(x))
-    return k if abs(x) < k + gamma else k + 1
+def level(x: int, gamma: int, unit: int) -> int:
+    """k on [k, k + gamma), k + 1 on [k + gamma, k + 1): the definition of Geng and Viswanath, in parts of a unit."""
+    k, rest = divmod(abs(x), unit)
+    return k if rest < gamma else k + 1
 
 
-def pieces(epsilon: float, gamma: Fraction, shift: Fraction) -> Iterator[tuple[Fraction, int, int]]:
-    """(length, level moved, level) between all steps of both densities, as far as there is mass to 1e-52."""
-    reach = math.ceil(120.0 / epsilon) + 3
-    steps = [s * (k + part) for s in (1, -1) for k in range(reach) for part in (Fraction(0), gamma)]
-    for low, high in pairwise(sorted({*steps, *(x + shift for x in steps)})):
-        middle = (low + high) / 2
-        yield high - low, level(middle - shift, gamma), level(middle, gamma)
+def pieces(epsilon: float, gamma: Fraction, shift: Fraction) -> Iterator[tuple[int, int, int]]:
+    """(length, level moved, level) between all steps of both densities, as far as there is mass to 1e-52.
+
+    Lengths are in parts of a unit of twice what both denominators divide, so that middles are whole, too.
+    """
+    unit, reach = 2 * math.lcm(gamma.denominator, shift.denominator), math.ceil(120.0 / epsilon) + 3
+    rise, moved = int(gamma * unit), int(shift * unit)
+    steps = [s * (k * unit + part) for s in (1, -1) for k in range(reach) for part in (0, rise)]
+    for low, high in pairwise(sorted({*steps, *(x + moved for x in steps)})):
+        middle = (low + high) // 2
+        yield high - low, level(middle - moved, rise, unit), level(middle, rise, unit)
 
 
 @cache
 def truth(epsilon: float, gamma: Fraction, shift: Fraction) -> Vectors:
     """(p, q) of every loss, the noise moved against the noise; masses normalised by their sum."""
     fall = mp.exp(-mpf(epsilon))
-    lengths: dict[tuple[int, int], Fraction] = {}
+    lengths: dict[tuple[int, int], int] = {}
     for length, moved, still in pieces(epsilon, gamma, shift):
-        lengths[moved, still] = lengths.get((moved, still), Fraction(0)) + length
+        lengths[moved, still] = lengths.get((moved, still), 0) + length
     masses: dict[int, tuple[mpf, mpf]] = {}
     for (moved, still), length in lengths.items():
         p, q = masses.get(still - moved, (mpf(0), mpf(0)))
-        masses[still - moved] = p + as_mpf(length) * fall**moved, q + as_mpf(length) * fall**still
+        masses[still - moved] = p + length * fall**moved, q + length * fall**still
     totals = [mp.fsum(pair[side] for pair in masses.values()) for side in (0, 1)]
     return tuple((p / totals[0], q / totals[1]) for _, (p, q) in sorted(masses.items()))
 
@@ -123,11 +127,13 @@ def expected_size(epsilon: float, gamma: Fraction) -> mpf:
     fall = mp.exp(-mpf(epsilon))
     mass = size = mpf(0)
     for length, _, k in pieces(epsilon, gamma, Fraction(0)):
-        mass += as_mpf(length) * fall**k
-    cuts = sorted({k + part for k in range(math.ceil(185.0 / epsilon)) for part in (Fraction(0), gamma)})
+        mass += length * fall**k
+    unit = 2 * gamma.denominator
+    rise = int(gamma * unit)
+    cuts = sorted({k * unit + part for k in range(math.ceil(185.0 / epsilon)) for part in (0, rise)})
     for low, high in pairwise(cuts):  # |x| over both signs: twice the integral of x
-        size += as_mpf(high**2 - low**2) * fall ** level((low + high) / 2, gamma)
-    return size / mass
+        size += (high**2 - low**2) * fall ** level((low + high) // 2, rise, unit)
+    return size / mass / unit
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])

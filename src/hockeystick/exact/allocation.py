@@ -23,6 +23,7 @@ matrices of sqrt(N) rows: a tenth of a second for hundreds, some seconds for ten
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -286,13 +287,17 @@ def _planned(shape: AllocationShape, epsilon: float, accuracy: float) -> _Plan:
 
 
 def _reach(log_phi: Callable[[float], float], m: float, t: int, c: float, room: float) -> float:
-    """Where the integrand is as small as it has to be."""
+    """Where the integrand is as small as it has to be: by one of the angles, at each of which it falls with s."""
+    rungs = [0.25 * c]
+    while rungs[-1] < 1e12 * c:
+        rungs.append(1.3 * rungs[-1])
+    found = len(rungs) - 1
+    for a in reversed(_ANGLES):
 
-    def missing(s: float) -> bool:
-        log_d = min(0.5 * (a / m) ** 2 + log_phi(c * math.cos(a) + s * math.sin(a)) for a in _ANGLES)
-        return t * min(log_d, 0.0) > room + math.log(math.pi * s)
+        def small(s: float, a: float = a) -> bool:
+            log_d = 0.5 * (a / m) ** 2 + log_phi(c * math.cos(a) + s * math.sin(a))
+            return t * min(log_d, 0.0) <= room + math.log(math.pi * s)
 
-    s = 0.25 * c
-    while missing(s) and s < 1e12 * c:
-        s *= 1.3
-    return s
+        if found and small(rungs[found - 1]):
+            found = bisect_left(rungs, x=True, hi=found - 1, key=small)
+    return rungs[found]

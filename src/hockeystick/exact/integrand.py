@@ -145,11 +145,16 @@ class Integrand:
             most = max(most, height + self._lift(y, reach, x))
         return most + 0.5 * y * y
 
+    @cached_property
+    def _apart(self) -> float:
+        """Distance of the lowest centres."""
+        return float(self.p.low - self.q.low)
+
     def _lift(self, y: float, reach: float, x: float) -> float:
         """``ln`` of the modulus at ``x + iy`` over t(x) but for ``y^2 / 2``, with a margin for cells (estimate)."""
         _, phase_p = self.p.lifted_estimate(x, abs(y))
         ratio_q, phase_q = self.q.lifted_estimate(x, abs(y))
-        phase = y * float(self.p.low - self.q.low) + math.copysign(1.0, y) * (phase_p - phase_q)
+        phase = y * self._apart + math.copysign(1.0, y) * (phase_p - phase_q)
         return _MARGIN * (max(0.0, -reach * phase) - max(0.0, self.tilt) * ratio_q)
 
     def _end_estimate(self, y: float, reach: float, x: float, side: int) -> float:
@@ -237,21 +242,21 @@ class Integrand:
         with precision(LOW_BITS):
             height, tilt = ball(abs(y)), ball(max(self.theta, Fraction(0)))
             p, q, offset = self.p.terms(), self.q.terms(), ball(y * (self.p.low - self.q.low))
-            constant = height * height / 2 - (2 * arb.pi()).log() / 2
+            constant, lowest, room = height * height / 2 - (2 * arb.pi()).log() / 2, ball(least), ball(step)
             logs, phases = [], []
 
             def keep(log: arb, over: tuple[arb, arb], under: tuple[arb, arb]) -> None:
                 phase = offset + (over[1] - under[1] if y >= 0 else under[1] - over[1])
                 logs.append(log + constant - tilt * under[0].lower().log())
-                phases.append(phase.lower().max(ball(least)))
+                phases.append(phase.lower().max(lowest))
 
             for points in runs:
                 for cell in self._cells(points):
-                    log = cell.log_high + (cell.length + ball(step)).log()
+                    log = cell.log_high + (cell.length + room).log()
                     keep(log, self.p.lifted(p, cell.x, height), self.q.lifted(q, cell.x, height))
             for x, side in ((ball(runs[0][0]), -1), (ball(runs[-1][-1]), 1)):
                 fall = self.fall(x, side)  # the integral beyond x is at most t / fall, the sum one term more
-                log = self.log_t(x) + (1 / fall + ball(step)).log() if fall > 0 else arb.pos_inf()
+                log = self.log_t(x) + (1 / fall + room).log() if fall > 0 else arb.pos_inf()
                 keep(log, self.p.lifted_beyond(p, x, height, side), self.q.lifted_beyond(q, x, height, side))
             return LiftedCells(tuple(logs), tuple(phases))
 

@@ -21,7 +21,7 @@ from hockeystick.exact.balls import LOW_BITS, precision
 from hockeystick.exact.transform import Decay
 
 # |sin x| / x beyond its first zero is largest at tan x = x = 4.49340...: 0.217233...
-_RIPPLE = 0.21724
+_RIPPLE = arb(0.21724)
 _SLACK = 2.0**-40  # relative, larger than all float roundings of rectangles and masses together
 
 
@@ -76,5 +76,5 @@ class Layers(Decay):
 def _majorant(x: arb) -> arb:
     """``sup |sin y| / y`` over ``y >= x``, from above: sinc falls on [0, pi], and is below the ripple at 3."""
     if x < 3:
-        return x.sinc().max(arb(_RIPPLE))
-    return (1 / x).min(arb(_RIPPLE))
+        return x.sinc().max(_RIPPLE)
+    return (1 / x).min(_RIPPLE)
