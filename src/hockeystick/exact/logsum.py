@@ -138,14 +138,9 @@ class LogSum:
 
     def estimate(self, x: float) -> float:
         """``g(x)`` in floats."""
-        floats = self._floats
-        if len(floats) == 1:
-            ((slope, offset),) = floats
+        if len(self._floats) == 1:
+            ((slope, offset),) = self._floats
             return slope * x + offset
-        if len(floats) == 2:  # most are: as below, with half the work
-            (low, first), (high, second) = floats
-            one, other = low * x + first, high * x + second
-            return max(one, other) + math.log(1.0 + math.exp(-abs(one - other)))
         top, sizes = self._sizes(x)
         return top + math.log(sum(sizes))
 
