@@ -227,6 +227,15 @@ def test_a_law_that_adds_next_to_nothing_costs_next_to_nothing(place: int) -> No
     assert sum(int(own.sizes.sum()) for own in line.pieces) <= 10_000
 
 
+def test_one_line_of_several_laws_is_kept() -> None:
+    """Each holds the transforms of every law: those for ten deltas of 300 laws would take gigabytes."""
+    curve = RareCurve.of(parts_of(LAWS), 1e-6)
+    assert curve is not None
+    both = [float(curve.epsilon(delta).upper) for delta in (1e-8, 1e-9, 1e-8)]
+    assert both[0] == both[2] < both[1]
+    assert len(curve.standing._lines) == 1
+
+
 def test_deltas_contain_the_truth() -> None:
     curve = RareCurve.of(parts_of(LAWS), 1e-5)
     assert curve is not None
