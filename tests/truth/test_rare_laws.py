@@ -211,6 +211,31 @@ def test_epsilons_contain_the_truth(laws: tuple[tuple[float, float, int], ...], 
     assert truth(float(bound.upper), laws)[0] <= delta <= truth(float(bound.lower), laws)[1]
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_law_that_adds_next_to_nothing_costs_next_to_nothing(place: int) -> None:
+    """A loss of that size would be 400 deviations above the mean: pieces there would take millions of nodes."""
+    alone, laws = RareCurve.of(parts_of(LAWS[:1]), 1e-6), [LAWS[0]]
+    laws.insert(place, (15.0, 1e-30, 100))
+    beside = RareCurve.of(parts_of(tuple(laws)), 1e-6)
+    assert alone is not None
+    assert beside is not None
+    one, other = alone.epsilon(1e-8), beside.epsilon(1e-8)
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper
+    line = beside.standing.at(beside.station(math.log(1e-8)))
+    assert line is not None
+    assert sum(int(own.sizes.sum()) for own in line.pieces) <= 10_000
+
+
+def test_one_line_of_several_laws_is_kept() -> None:
+    """Each holds the transforms of every law: those for ten deltas of 300 laws would take gigabytes."""
+    curve = RareCurve.of(parts_of(LAWS), 1e-6)
+    assert curve is not None
+    both = [float(curve.epsilon(delta).upper) for delta in (1e-8, 1e-9, 1e-8)]
+    assert both[0] == both[2] < both[1]
+    assert len(curve.standing._lines) == 1
+
+
 def test_deltas_contain_the_truth() -> None:
     curve = RareCurve.of(parts_of(LAWS), 1e-5)
     assert curve is not None

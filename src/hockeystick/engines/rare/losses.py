@@ -43,6 +43,7 @@ _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
 _SMALL_SHIFT = 4.0  # up to which steps without the record have losses that count
 _WIDER = 1.25  # times the width, for each unit of the sensitivity over the noise beyond
+_ALL = 40.0  # deviations above the mean, beyond which there is nothing
 _MOST_SEEN = 200.0  # steps that draw the record
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -88,6 +89,11 @@ class RareLosses:
     def width(self) -> float:
         """w, of the soft cuts (nats)."""
         return WIDTH * max(1.0, _WIDER * (self.shift - _SMALL_SHIFT))
+
+    @property
+    def largest(self) -> float:
+        """The u beyond which there is nothing."""
+        return 0.5 * self.shift**2 + _ALL * self.shift
 
     def loss(self, u: Array) -> Array:
         """``ln r(u)`` (nats)."""
@@ -207,10 +213,13 @@ class RareSum:
         return self.laws[0].base(loss)
 
     def cuts(self, place: float) -> tuple[float, ...]:
-        """About where every law has the loss that the first one has at a place: the u of each."""
+        """About where every law has the loss that the first one has at a place, or its largest: the u of each."""
         first, *others = self.laws
-        loss = float(first.loss(np.array([place]))[0]) if others else 0.0
-        return (place, *(law.base(loss) if loss > 0.0 else place for law in others))
+        if not others:
+            return (place,)
+        loss = float(first.loss(np.array([place]))[0])
+        same = (place, *(law.base(loss) if loss > 0.0 else place for law in others))
+        return tuple(min(cut, law.largest) for law, cut in zip(self.laws, same, strict=True))
 
     def least_delta(self, epsilon: float) -> float:
         """About delta at an epsilon, or less."""

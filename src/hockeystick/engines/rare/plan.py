@@ -27,7 +27,6 @@ Shares = tuple[float, float]
 
 _SPACING = 0.5  # of the coarse grid, in widths
 _HALVINGS = 7
-_ALL = 40.0  # deviations above the mean, beyond which there is nothing
 _FAR = 14.0  # widths beyond a cut
 _ROOM = 2.0  # widths between the cuts, at least
 _STRIPS = np.array([0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.2, 1.5])
@@ -111,7 +110,7 @@ class _Coarse:
         place = self.high + np.append(0.0, _TRIED * self.law.width)
         loss, log_density = self.law.loss(place), self.law.log_density(place)
         fallen = np.square(_TRIED) + log_density[0] - log_density[1:] - _DROP
-        return float((fallen / (loss[1:] - loss[0])).max())
+        return float((fallen / np.maximum(loss[1:] - loss[0], LEAST)).max())
 
 
 def plan(losses: RareSum, epsilon: float, log_error: float, least: Sequence[Shares] = ((1.0, 1.0),)) -> RarePlan:
@@ -127,7 +126,7 @@ def plan(losses: RareSum, epsilon: float, log_error: float, least: Sequence[Shar
     left_out = functools.cache(functools.partial(_left_out, losses, epsilon))
     high, bad = losses.base(30.0 * epsilon), losses.base(0.8 * epsilon)
     if losses.are_large:  # nothing is that far above the mean
-        high = min(high, 0.5 * losses.shift**2 + _ALL * losses.shift)
+        high = min(high, losses.laws[0].largest)
         bad = min(bad, 0.5 * high)
     high = _halved(lambda cut: left_out(cut)[1] <= log_error, high, bad)
     power, log_left_out = left_out(high)
@@ -145,9 +144,8 @@ def plan(losses: RareSum, epsilon: float, log_error: float, least: Sequence[Shar
         logs = np.max([share * powers - less * tilts * epsilon for share, less in least], axis=0)
         return np.asarray(logs + log_constant(tilts))
 
-    low = _halved(
-        lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), coarse[0].low(math.inf)
-    )
+    highest = high - _ROOM * losses.laws[0].width
+    low = _halved(lambda cut: float(dropped(cut).min()) <= log_error, losses.base(epsilon / 200.0), highest)
     left = dropped(low)
     if not float(left.min()) <= log_error:
         raise ContourRefusal("tail", "losses far below epsilon are not rare")

@@ -98,5 +98,5 @@ class _Power:
     @property
     def value(self) -> tuple[Complex, Array]:
         """It, and a bound on its relative error; of sums of K terms each is rounded up to K times."""
-        lost = 32.0 * self._steps + (3.0 + self._factors) * self._sizes + 64.0
+        lost = 32.0 * self._steps + (4.0 + self._factors) * self._sizes + 64.0
         return np.exp(self._log) * np.exp(1j * self._turn), U * lost

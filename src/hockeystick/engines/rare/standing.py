@@ -3,7 +3,7 @@
 A line's pieces and transforms know nothing of the number of steps. So that an answer depends on the question alone,
 lines stand at stations: one for all numbers of steps from a power of four to the next (of two, or of its root, where
 several steps draw the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon
-that it serves. Those of several laws serve one run alone, for deltas within a factor of e^4.
+that it serves. Those of several laws serve one run alone, for deltas within a factor of e^4, and only the last is kept.
 
 Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
 """
@@ -11,6 +11,7 @@ Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -57,12 +58,16 @@ class StandingRareLines:
 
     def at(self, station: Station) -> RareLine | None:
         """The line at a station; None where none serves."""
-        if station not in self._lines:
-            try:
-                self._lines[station] = self._placed(*station)
-            except ContourRefusal:
-                self._lines[station] = None
-        return self._lines[station]
+        with suppress(KeyError):
+            return self._lines[station]
+        try:
+            line: RareLine | None = self._placed(*station)
+        except ContourRefusal:
+            line = None
+        if len(self.losses.laws) > 1:  # those of hundreds of laws take hundreds of megabytes each
+            self._lines.clear()
+        self._lines[station] = line
+        return line
 
     def _placed(self, power: float, least_power: float, depth: int) -> RareLine:
         most, fewest, shallowest = self.losses.steps, self.losses.steps, float(SEVERAL_DEPTHS - depth)
