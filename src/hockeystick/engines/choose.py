@@ -82,7 +82,7 @@ CONTOUR_WORK: Final = 10_000_000
 RARE_WORK: Final = 6_000_000
 """The same for each law where large losses are rare: beyond, lines that take these apart are faster, 5 ms each."""
 
-RARE_FIRST: Final = (9.0, 2.25)
+RARE_FIRST: Final = (9.0, 1.5)
 """Steps that draw the record, on average, up to which lines of rare large losses are asked first for an epsilon, at a
 rate of 1e-4: of one law (5 ms, or 0.6 for each of many runs; the contour 5 to 50), and of several (5 ms for each)."""
 
