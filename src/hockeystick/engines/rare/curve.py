@@ -3,8 +3,8 @@
 There the law of the loss is a spike, as wide as the rate is small, with a broad tail; the contour would need a node for
 every width of the spike, and a lattice a point. Here the two are taken apart.
 
-Guarantee: both sides certified. Cost: 5 ms an answer for each law, or 0.6 where many runs of one law, or deltas of one
-run, are asked together.
+Guarantee: both sides certified. Cost: 5 to 10 ms an answer for each law, or 0.6 where many runs of one law, or deltas
+of one run, are asked together.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With H the event that the upper cut takes a step away,
 and the last term, the *excess*, is at most ``c(p - 1) e^{p eps}`` times the sum over steps of
 ``E[e^{-p l}; step taken]`` and the product of ``E[e^{-p l}]`` over the others.
 
-Guarantee: upper bounds (`docs/derivations/rare-losses.md`, section 1).
+Guarantee: upper bounds (`docs/derivations/rare-losses.md`, sections 1 and 5).
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ With ``T_k`` steps of the k-th law, ``A_k`` its transform below the lower cut an
 
 Several runs of the laws may be asked at once; every run is computed as it is alone.
 
-Guarantee: bounds on errors as stated (`docs/derivations/rare-losses.md`, section 4). Cost: a dozen elementary functions
-for each law, run and frequency.
+Guarantee: bounds on errors as stated (`docs/derivations/rare-losses.md`, sections 4 and 5). Cost: a dozen elementary
+functions for each law, run and frequency.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ lines stand at stations: one for all numbers of steps from a power of four to th
 several steps draw the record), and for deltas between two whole powers of e. A line is planned for the largest epsilon
 that it serves. Those of several laws serve one run alone, for deltas within a factor of e^2, and only the last is kept.
 
-Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line.
+Estimates only: a line proves what it says wherever it stands. Cost: 4 ms a line for each law.
 """
 
 from __future__ import annotations
