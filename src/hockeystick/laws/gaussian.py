@@ -16,7 +16,7 @@ import numpy as np
 
 from hockeystick.errors import LEAST_RATIO, check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, GaussianTail, Measure, Nodes, Pair
-from hockeystick.laws.gaussian_rule import GaussianSummand
+from hockeystick.laws.gaussian_summand import GaussianSummand
 from hockeystick.numerics.normal import LOG_SQRT_2PI, normal_masses
 from hockeystick.numerics.rounding import U, down, up
 from hockeystick.transforms.summand import Summand

@@ -2,9 +2,10 @@
 
 In the base loss ``u = m x / s - m^2 / 2`` (m = sensitivity / noise), Q is N(-m^2/2, m^2) and the subsampled loss is
 ``l = ln r(u)``, ``r(u) = 1 - g + g e^u``. The nodes are equally spaced in u, each an exact float, so the losses carry
-only the rounding of ``ln r``. In units ``t = u / m + m / 2`` of the noise, P is the mixture of N(0, 1) and N(m, 1)
-with weights 1 - g and g, and Q = N(0, 1): the strip bound of `hockeystick.transforms.strip` applies. The
-reversed pair has ``M_rev(z) = M(-1 - z)``: losses change sign and P and Q trade places.
+only the rounding of ``ln r``; pairs of one rate may share them, and with them their losses. In units
+``t = u / m + m / 2`` of the noise, P is the mixture of N(0, 1) and N(m, 1) with weights 1 - g and g, and Q = N(0, 1):
+the strip bound of `hockeystick.transforms.strip` applies. The reversed pair has ``M_rev(z) = M(-1 - z)``: losses
+change sign and P and Q trade places.
 
 Guarantee: every error stored bounds the true one (`docs/derivations/contour.md`, section 3). Cost: a few exponentials
 and logarithms a node.
@@ -15,8 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import cast, final
+from typing import final
 
 import numpy as np
 
@@ -26,9 +26,8 @@ from hockeystick.numerics.columns import Array, Flags, column
 from hockeystick.numerics.rounding import U, log_sums
 from hockeystick.transforms.rule import Cells, LossRule, Rows, RuleSource, Sketch, Window, few_bits_up
 from hockeystick.transforms.strip import Ends, Strip, choose_strip, few_bits, half_widths
-from hockeystick.transforms.summand import Order, SampledSummand, Summand
+from hockeystick.transforms.summand import Order
 
-_BATCH = 64  # pairs in one rule
 _WIDEST_STEP = 1.5  # in units of the noise; beyond it nothing is gained
 _MOST_NODES = 1 << 20  # in a batch
 _FAR = 9.0  # in units of the noise, up to where the bulk of P and Q lies
@@ -37,42 +36,6 @@ _BULK = np.arange(-_FAR, _FAR, _BULK_SPACING)[None, :]
 _BEYOND = np.arange(40.0)[None, :]
 _CUT_WIDTHS = (1.5, 0.8, 0.5, 0.3)  # in units of the noise; the widest that serves is taken
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-
-
-@final
-@dataclass(frozen=True)
-class GaussianSummand(SampledSummand):
-    """A Gaussian pair of this shift (sensitivity over noise, one rounding off), sampled or not."""
-
-    shift: float
-
-    @property
-    def normal_variance(self) -> float:
-        """m^2, unless the pair is sampled."""
-        return self.shift * self.shift if self.rate == 1.0 else 0.0
-
-    def joined(self, rate: Fraction) -> Summand:
-        """Panels on both sides of loss 0."""
-        if self.rate < 1.0:
-            return super().joined(rate)
-        from hockeystick.laws.joined_rule import JoinedGaussianSummand  # loaded where batches are of a fixed size
-
-        return JoinedGaussianSummand(self.shift, float(rate))
-
-    @classmethod
-    def sources(cls, group: Sequence[tuple[Summand, float]]) -> list[RuleSource]:
-        """Batches of like pairs."""
-        found: list[RuleSource] = []
-        sampled: dict[Order, list[tuple[float, float, float]]] = {}
-        for one, count in cast("Sequence[tuple[GaussianSummand, float]]", group):
-            if one.rate < 1.0:
-                sampled.setdefault(one.order, []).append((one.shift, one.rate, count))
-        for order, rows in sorted(sampled.items()):
-            rows.sort()  # like shifts need rules of like length
-            for i in range(0, len(rows), _BATCH):
-                shift, rate, counts = np.array(rows[i : i + _BATCH]).T
-                found.append(SubsampledGaussians(shift, rate, counts, order))
-        return found
 
 
 @final
@@ -86,12 +49,15 @@ class SubsampledGaussians(RuleSource):
         m (one rounding off), g, and how often each pair is composed.
     order : {"forward", "reversed"}
         The mixture against the Gaussian, or the reverse.
+    is_shared : bool
+        Whether all have one rate, and nodes in common.
     """
 
     shift: Array
     rate: Array
     counts: Array
     order: Order
+    is_shared: bool = False
 
     @property
     def leaves_out(self) -> bool:
@@ -156,7 +122,8 @@ class SubsampledGaussians(RuleSource):
         few = most * size.size <= _MOST_NODES or window.powers.shape[1] > 1
         if not (few and np.less_equal(most, window.longest).all()):
             return None
-        u = (column(first) + np.arange(most)[None]) * column(step)
+        rows = slice(1 if self.is_shared else None)
+        u = (column(first[rows]) + np.arange(most)[None]) * column(step[rows])
         return Grid(u, step, strip, cut)
 
     def lengths(self, window: Window) -> Array:
@@ -175,6 +142,8 @@ class SubsampledGaussians(RuleSource):
         turn = self._turn(b, powers[0], np.asarray(window.frequency), cut)
         strip = choose_strip(b, own, window.log_accuracy, spread_p=m, spread_q=zero, growth=cut.growth, log_turn=turn)
         step = few_bits(np.minimum(strip.step, _WIDEST_STEP) * m)
+        if self.is_shared:
+            step = np.full_like(step, step.min())
         first, size = self._extent(own, step, window, cut)
         return first, size, step, strip, cut
 
@@ -242,6 +211,8 @@ class SubsampledGaussians(RuleSource):
         high = cut.highest(own[1] * m) + reach
         first = np.floor((m * low - 0.5 * m * m) / step)
         last = np.ceil((m * high - 0.5 * m * m) / step)
+        if self.is_shared:
+            first, last = np.full_like(first, first.min()), np.full_like(last, last.max())
         size = last - first + 1.0
         alone = size.size > 1 and own.shape[1] == 1  # the parts of one run share a call whatever others need
         return first, size if alone else few_bits_up(size)
@@ -266,11 +237,12 @@ class SubsampledGaussians(RuleSource):
     def _assembled(self, grid: Grid, cells: Cells | None) -> LossRule:
         m, u, cut = self.shift, grid.u, grid.cut
         forward = self.order == "forward"
-        value = self._losses(u)
-        value_error = sampled_loss_error(value, u, column(self.rate))
+        rate = column(self.rate[: len(u)])
+        value = sampled_losses(u, rate)
+        value_error = sampled_loss_error(value, u, rate)
         log_weight, weight_error = self._log_weight(grid)
-        log_posterior = column(np.log(self.rate)) + u - value  # ln(dl / du), increasing in u
-        zero, posterior = np.zeros(m.size), np.exp(log_posterior)
+        log_posterior = np.log(rate) + u - value  # ln(dl / du), increasing in u
+        zero, posterior = np.zeros(m.size), np.broadcast_to(np.exp(log_posterior), log_weight.shape)
         at_low, at_high = m * posterior[:, 0] * (1.0 + 1e-9), m * posterior[:, -1] * (1.0 - 1e-9)
         mixture = Ends(lowest=zero, at_low=np.minimum(at_low, m), at_high=np.minimum(at_high, m), highest=m)
         single = Ends(zero, zero, zero, zero)

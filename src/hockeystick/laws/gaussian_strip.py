@@ -181,7 +181,7 @@ class Grid:
     Attributes
     ----------
     u : ndarray, shape (B, n)
-        Base losses, exact.
+        Base losses, exact; one row where pairs share their nodes.
     step : ndarray, shape (B,)
         Their spacing.
     strip : Strip

@@ -188,8 +188,7 @@ def _plain(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
 
 def _scaled(rule: LossRule, exponents: Array) -> tuple[Array, Array]:
     """``ln sum exp(ln q + a l)`` with the largest term taken out, and a bound on its error, at exponents (K, R)."""
-    logs = exponents[:, :, None] * rule.loss
-    logs += rule.log_weight
+    logs = exponents[:, :, None] * rule.loss + rule.log_weight
     peak = logs.max(axis=2)
     logs -= peak[:, :, None]
     terms = np.exp(logs, out=logs)
@@ -213,7 +212,7 @@ class TiltedRule(Columns):
     Attributes
     ----------
     weight, offset : ndarray, shape (B, n)
-        ``w_j = q_j e^{a l_j} / M_f`` and ``y_j = l_j - centre``.
+        ``w_j = q_j e^{a l_j} / M_f`` and ``y_j = l_j - centre``; one row of offsets where rules share their losses.
     centre : ndarray, shape (B,)
         Near the tilted mean; its product with the count is exact.
     drift, drift_error : ndarray, shape (B,)
@@ -251,8 +250,12 @@ def tilt(rule: LossRule, exponent: Numbers, moments: LogMoments) -> TiltedRule:
     if (large := relative > _FIRST_ORDER).any():
         relative = np.where(large, np.expm1(np.minimum(relative, OVERFLOW)), relative)
     mean, mean_error = _mean(rule, power, x, moments, weight, relative)
-    centre = _rounded(mean, rule.counts)
-    offset = rule.loss - column(centre)
+    rows = len(rule.loss)
+    if rows == rule.size:
+        centre = _rounded(mean, rule.counts)
+    else:  # near the means of all
+        centre = np.full_like(mean, _rounded(mean[rule.size // 2], rule.counts.max()))
+    offset = rule.loss - column(centre[:rows])
     slip = rule.loss_error + U * np.abs(offset)
     size = np.abs(offset)
     evaluation = (24.0 + 3.0 * additions(rule.nodes)) * U + relative

@@ -87,7 +87,7 @@ class LossRule:
     Attributes
     ----------
     loss, loss_error : ndarray, shape (B, n)
-        Losses (nats) and bounds on their absolute errors.
+        Losses (nats) and bounds on their absolute errors; one row of each where the rules share their losses.
     log_weight, weight_error : ndarray, shape (B, n)
         ``ln q_j`` and bounds on their absolute errors.
     missing_p, missing_q : ndarray, shape (B,)
@@ -124,7 +124,7 @@ class LossRule:
     @property
     def size(self) -> int:
         """B, the number of rules."""
-        return int(self.loss.shape[0])
+        return int(self.log_weight.shape[0])
 
     @property
     def nodes(self) -> int:
@@ -134,7 +134,8 @@ class LossRule:
     @property
     def sketch(self) -> Sketch:
         """The same without errors."""
-        return Sketch(self.loss, self.log_weight, self.counts, self.cells, self.dropped)
+        loss = np.broadcast_to(self.loss, self.log_weight.shape)
+        return Sketch(loss, self.log_weight, self.counts, self.cells, self.dropped)
 
     @cached_property
     def room(self) -> Array:

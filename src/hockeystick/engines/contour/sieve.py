@@ -149,7 +149,8 @@ class _Atoms:
         left = 1.0 - np.cumsum(np.take_along_axis(tilted.weight, order, axis=1), axis=1)
         kept, others = np.split(order, [1 + int((left > rest).sum(axis=1).max())], axis=1)
         light = np.take_along_axis(tilted.weight, others, axis=1).sum(axis=1) * (1.0 + 1e-9)
-        weight, offset = (np.take_along_axis(rows, kept, axis=1) for rows in (tilted.weight, tilted.offset))
+        offset = np.broadcast_to(tilted.offset, tilted.weight.shape)
+        weight, offset = (np.take_along_axis(rows, kept, axis=1) for rows in (tilted.weight, offset))
         return cls(part, weight, offset, light + tilted.weight_error + part.quadrature)
 
     def log_sizes(self, near: Array, far: Array) -> Array:
