@@ -145,3 +145,12 @@ def test_a_schedule_of_noise_contains_the_truth(direction: Direction) -> None:
     assert exact.low <= Fraction(float(bound.upper))
     assert Fraction(float(bound.lower)) <= exact.high
     assert float(bound.upper) - float(bound.lower) <= 1e-9 * float(bound.upper)
+
+
+def test_where_noise_changes_from_step_to_step_the_contour_comes_before_lines_of_rare_losses() -> None:
+    """These take 10 ms for each kind of noise."""
+    run = hs.compose([hs.Gaussian(1.0 + 0.005 * k).poisson(0.003) * 8 for k in range(16)])
+    bound = hs.account(run, "remove").epsilon(1e-6)
+    assert (bound.method, bound.width <= 1e-9) == ("contour", True)
+    few = hs.compose([hs.Gaussian(1.0 + 0.005 * k).poisson(0.003) * 18 for k in range(7)])
+    assert hs.account(few, "remove").epsilon(1e-6).method == "rare large losses"

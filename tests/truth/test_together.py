@@ -342,7 +342,7 @@ def test_behind_a_cliff_one_line_answers(
     noise: float, rate: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rare steps of enormous loss swamp the larger tilts: the line stands where they are left out."""
-    monkeypatch.setattr(choose, "RARE_FIRST", (0.0, 0.0))  # the contour comes first
+    monkeypatch.setattr(choose, "RARE_FIRST", (0.0, 0.0, 0.0))  # the contour comes first
     count, several = 0, through.lines_for_epsilons
 
     def counting(*args: Any, **kwargs: Any) -> Any:
@@ -368,7 +368,7 @@ def test_behind_a_cliff_one_line_answers(
 def test_a_line_whose_rounding_leaves_less_serves_a_whole_curve(
     rate: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose, "RARE_FIRST", (0.0, 0.0))  # the contour comes first
+    monkeypatch.setattr(choose, "RARE_FIRST", (0.0, 0.0, 0.0))  # the contour comes first
     count, placed, several = 0, standing.line_for_epsilon, through.lines_for_epsilons
 
     def counting(*args: Any, **kwargs: Any) -> Any:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # engines of discrete losses, and lattices, are loaded where 
     from hockeystick.engines.enumeration.curve import EnumeratedCurve
     from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
     from hockeystick.engines.lattice.curve import LatticeCurve
+    from hockeystick.engines.rare.losses import RareSum
 
 EngineName = Literal["automatic", "contour", "lattice"]
 
@@ -82,9 +83,10 @@ CONTOUR_WORK: Final = 10_000_000
 RARE_WORK: Final = 6_000_000
 """The same for each law where large losses are rare: beyond, lines that take these apart are faster, 5 ms each."""
 
-RARE_FIRST: Final = (9.0, 1.5)
+RARE_FIRST: Final = (9.0, 1.5, 1.2)
 """Steps that draw the record, on average, up to which lines of rare large losses are asked first for an epsilon, at a
-rate of 1e-4: of one law (5 ms, or 0.6 for each of many runs; the contour 5 to 50), and of several (5 ms for each)."""
+rate of 1e-4: of one law (5 ms, or 0.6 for each of many runs; the contour 5 to 50), of several (10 ms for each), and of
+many of one rate, of which the contour takes 2 to 8 ms each with more such steps: there it lays any line before."""
 
 RARE_FEWER: Final = 0.35
 """Power of the rate with which this number falls: at rates of 5e-4, 1e-3 and 5e-3 to 5, 4 and 2 such steps."""
@@ -195,6 +197,10 @@ def asks_rare(engine: Engine, delta: float | None) -> bool:
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
+def _few_drawn(losses: RareSum) -> float:
+    return RARE_FIRST[(len(losses.laws) > 1) + losses.changes] * min(math.pow(1e-4 / losses.rate, RARE_FEWER), 1.0)
+
+
 def _lattice(parts: Parts, tolerance: float, points: int, largest_loss: float) -> LatticeCurve:
     from hockeystick.engines.lattice.curve import LatticeCurve
 
@@ -224,9 +230,12 @@ class _ContourFirst:
         self._may_list = self._is_discrete and losses.total_count <= SOME_STEPS
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
         self._parts, self._make_lattice = losses.parts, make_lattice
+        self._is_listed = self._is_discrete and _enumerated().serves_in_halves(losses.parts, SOME_OUTCOMES)
+        self._most_outcomes = MOST_OUTCOMES if tolerance < EVERYDAY_TOLERANCE else SHORT_LISTS
         self._lists: dict[int, HeaviestOutcomes] = {}
         self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
-        fresh = self.rare is None  # else lines of rare losses come before slow ones for one question
+        rare = None if self.rare is None else self.rare.losses
+        fresh = rare is None or (rare.changes and rare.drawn > _few_drawn(rare))  # else they come before slow ones
         most = self._work if fresh else RARE_WORK * len(losses.parts)
         work = min(most, LISTED_WORK if self._is_listed else self._work)
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
@@ -255,12 +264,11 @@ class _ContourFirst:
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
         losses, (number, power) = self.rare.losses, RARE_SHIFT
-        rate, drawn, several = losses.rate, losses.drawn, len(losses.laws) > 1
+        drawn = losses.drawn
         if delta is None or losses.are_large:
             return losses.are_large and drawn <= MOST_DRAWN and (delta is None or delta >= RARE_DELTAS[0])
-        serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= rate <= RARE_RATES[1]
-        first = RARE_FIRST[several] * min((1e-4 / rate) ** RARE_FEWER, 1.0)
-        most = min(first, number * 10.0 ** (power * losses.shift))
+        serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= losses.rate <= RARE_RATES[1]
+        most = min(_few_drawn(losses), number * 10.0 ** (power * losses.shift))
         return serves and RARE_DELTAS[0] <= delta <= RARE_DELTAS[1] * drawn and drawn <= most
 
     def is_below(self, epsilon: float, delta: float) -> bool:
@@ -293,14 +301,6 @@ class _ContourFirst:
         width, most = min(finest, self._tolerance), FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS)
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
         return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
-
-    @cached_property
-    def _is_listed(self) -> bool:
-        return self._is_discrete and _enumerated().serves_in_halves(self._parts, SOME_OUTCOMES)
-
-    @property
-    def _most_outcomes(self) -> int:
-        return MOST_OUTCOMES if self._tolerance < EVERYDAY_TOLERANCE else SHORT_LISTS
 
     def _heaviest(self, most: int) -> HeaviestOutcomes:
         if most not in self._lists:

@@ -38,6 +38,7 @@ RISEN: Final = 1.0 + 1e-9
 LEAST: Final = 1e-280
 """Covers what falls below the range of float64."""
 
+_MANY = 8  # laws for each rate
 _LEAST_LARGE = 0.5  # deviations of the other losses together
 _NORMAL = np.arange(-2.0, 38.0, 0.5)  # of the standard normal law
 _WEIGHTS = 0.5 * np.exp(-0.5 * _NORMAL**2) / math.sqrt(2.0 * math.pi)
@@ -181,6 +182,11 @@ class RareSum:
     def drawn(self) -> float:
         """How many steps draw the record, on average."""
         return math.fsum(law.rate * law.steps for law in self.laws)
+
+    @property
+    def changes(self) -> bool:
+        """Whether many laws share a rate, as noise that changes from step to step makes them."""
+        return len(self.laws) >= _MANY * len({law.rate for law in self.laws})
 
     @property
     def rate(self) -> float:
