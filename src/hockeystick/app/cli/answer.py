@@ -10,6 +10,7 @@ from typing import Any, final
 from hockeystick.app.cli.parsing import Status, wrapped
 from hockeystick.app.report import words
 from hockeystick.app.report.numbers import jsonable, plain, result_document, rounded_up
+from hockeystick.app.report.releases import releases
 from hockeystick.app.spec.cautions import verdict
 from hockeystick.app.spec.model import Specification
 from hockeystick.bound import Bound, Estimate
@@ -96,15 +97,15 @@ def answer_text(specification: Specification, found: Sequence[Answer]) -> str:
 
 def _covered(specification: Specification, found: Sequence[Answer]) -> list[str]:
     rows = [("relation", words.relation_words(specification)), ("unit", specification.protected)]
-    kinds, tuning = specification.kinds, words.tuning_words(specification)
+    kinds, tuning = releases(specification), words.tuning_words(specification)
     published = f"every intermediate result{' of the best run' if tuning else ''} may be published"
-    for number, entry in enumerate(kinds, 1):
+    for number, release in enumerate(kinds, 1):
         said = {
-            "name": _first_few(entry.name),
-            "note": _first_few(entry.note),
-            "steps": f"{words.steps_text(entry)}; {published}",
-            "noise": words.noise_words(entry),
-            "sampling": words.sampling_words(entry.sampling, specification.unit),
+            "name": _first_few(release.steps.name),
+            "note": _first_few(release.steps.note),
+            "steps": "; ".join(filter(None, (release.often, release.kinds, published))),
+            "noise": release.noise,
+            "sampling": release.sampling,
         }
         tag = f" {number}" if len(kinds) > 1 else ""
         rows += [(label + tag, text) for label, text in said.items()]
@@ -125,7 +126,7 @@ def _first_few(texts: str) -> str:
 
 
 def _row(label: str, text: str) -> str:
-    return wrapped(text, f"  {label:<{_LABEL}}", " " * (_LABEL + 2))
+    return wrapped(text, f"  {label:<{_LABEL - 1}} ", " " * (_LABEL + 2))
 
 
 def _item(text: str) -> str:

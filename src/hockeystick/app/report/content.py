@@ -11,6 +11,7 @@ from typing import Any, final
 
 from hockeystick.app.report import words
 from hockeystick.app.report.numbers import asked, claimed, nearest, number, number_of, plain, plural, quoted
+from hockeystick.app.report.releases import releases
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.reader import from_document
 from hockeystick.decimals import rounded_down, rounded_up
@@ -159,11 +160,9 @@ class Content:
 
     def guarantee(self) -> list[Row]:
         """Relation, unit, sampler, normalisation."""
-        unit = self.specification.unit
         rows = [Row("Relation", self.receipt["relation"]), Row("Unit of privacy", self._unit())]
         if self.specification.schemes:
-            samplers = dict.fromkeys(entry.sampling for entry in self.specification.steps)
-            drawn = [words.sampling_words(sampling, unit) for sampling in samplers]
+            drawn = list(dict.fromkeys(release.sampling for release in releases(self.specification)))
             drawn.append("Beyond that draws are assumed to be independent; which records were drawn is kept secret.")
             rows.append(Row("Sampling", ". ".join(drawn)))
         if self.specification.tuning is not None:
@@ -205,9 +204,10 @@ class Content:
     def steps(self) -> list[Row]:
         """One row a step: how often, and what is released, with every parameter."""
         rows = []
-        for entry in self.specification.kinds:
-            said = (words.noise_words(entry), f"for: {entry.name}" if entry.name else "", entry.note)
-            rows.append(Row(words.times_text(entry), " ".join(_sentence(one) for one in said if one)))
+        for release in releases(self.specification):
+            steps = release.steps
+            said = (release.noise, release.kinds, f"for: {steps.name}" if steps.name else "", steps.note)
+            rows.append(Row(release.times, " ".join(_sentence(one) for one in said if one)))
         return rows
 
     def accounting(self) -> list[Row]:

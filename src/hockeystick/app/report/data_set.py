@@ -13,7 +13,8 @@ from hockeystick.app.report.markup import Markup, tag, text
 from hockeystick.app.report.numbers import count_text, jsonable, number_of, plain, rounded_down, rounded_up
 from hockeystick.app.report.page import document, items, rows, said_broken, table
 from hockeystick.app.report.receipt import receipt, software, today
-from hockeystick.app.report.words import IF_HELD, known_of_none, noise_words, relation, sampling_words
+from hockeystick.app.report.releases import releases
+from hockeystick.app.report.words import IF_HELD, known_of_none, relation
 from hockeystick.app.spec.circumstances import Circumstances
 from hockeystick.app.spec.model import Specification
 from hockeystick.app.spec.write import of_run
@@ -89,12 +90,11 @@ class Account:
         """What was released, and how often."""
         if not self.runs:
             return [Row("Nothing", "so far")]
-        lines = []
-        for entry in of_run(compose(list(self.runs.items())), self.known.adjacency).steps:
-            times = "Once" if entry.count == 1 else f"{count_text(entry.count)} times"
-            sampling = sampling_words(entry.sampling, self.known.unit)
-            lines.append(Row(times, f"{noise_words(entry)}; sampling: {sampling}"))
-        return lines
+        run = of_run(compose(list(self.runs.items())), self.known.adjacency, unit=self.known.unit)
+        return [
+            Row(one.times, "; ".join(filter(None, (one.noise, f"sampling: {one.sampling}", one.kinds))))
+            for one in releases(run)
+        ]
 
     def history(self) -> list[tuple[str, ...]]:
         """The last entries, newest first."""

@@ -82,7 +82,7 @@ class Specification(Stated):
         alike: dict[tuple[Choice, Choice | None], list[StepEntry]] = {}
         for entry in self.steps:
             alike.setdefault((entry.mechanism, entry.sampling), []).append(entry)
-        return tuple(_together(entries) for entries in alike.values())
+        return tuple(together(entries) for entries in alike.values())
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Specification(Stated):
         return _stated(tables)
 
 
-def _together(entries: Sequence[StepEntry]) -> StepEntry:
+def together(entries: Sequence[StepEntry]) -> StepEntry:
     """Steps that are alike as one; a note that is not of all of them stands beside the name of its step."""
     names, notes = ([getattr(entry, key) for entry in entries] for key in ("name", "note"))
     if len(set(notes)) > 1:
