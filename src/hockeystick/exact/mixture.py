@@ -69,6 +69,7 @@ class MixtureTransform(Transform):
         """The supremum of the negative of the loss."""
         return _outer_ratio(self.q, self.p, upper=self.direction < 0)
 
+    @lru_cache(maxsize=32)  # noqa: B019 - frozen and hashable; rules, sketches and bounds ask for the same few
     def _integrand(self, theta: Fraction) -> Integrand:
         return Integrand(self.p, self.q, theta)
 
@@ -86,7 +87,9 @@ class MixtureTransform(Transform):
         target = working_bits() * math.log(2.0) + 4.0
         low, high = integrand.strip(target, float(reach))
         height, width = (low + high) / 2, (high - low) / 2
-        modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in (low, high)), arb(0))
+        edges = (low, high) if reach else (high,)  # at s = 0 both sides are alike
+        modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in edges), arb(0))
+        modulus *= 2 // len(edges)
         with precision(LOW_BITS):
             growth = float(modulus.log()) - self.sketch(integrand.tilt).log_moment
         longest = 2.0 * math.pi * float(width) / (target + max(0.0, growth))
