@@ -26,7 +26,7 @@ from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.integrand import Integrand, LiftedCells
 from hockeystick.exact.layers import Layers
 from hockeystick.exact.logsum import LogSum
-from hockeystick.exact.transform import Decay, Line, Sketch, Transform, turned
+from hockeystick.exact.transform import POWERS, Decay, Line, Sketch, Transform, turned
 
 _FAR = 30.0  # in standard deviations of the loss: where shifted lines begin to be the better bound
 
@@ -119,7 +119,7 @@ class MixtureTransform(Transform):
         """Enclosures of ``M(z)`` at the points of a line."""
         rule = self._rule(self._integrand(line.theta), line.reach)
         blur = acb(arb(0, rule.error), arb(0, rule.error))
-        with precision(working_bits() + math.ceil(0.75 * float(rule.height) ** 2)):
+        with precision(working_bits() + math.ceil(0.75 * float(rule.height) ** 2) + (POWERS if line.nodes else 0)):
             values, losses = self._points(line.theta, rule)
             first = acb((sum(values, acb(0)) + blur).real)  # M is real on the real line
             return [first, *(one + blur for one in turned(values, losses, line))]
