@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 from flint import arb
 
@@ -322,8 +322,7 @@ class LiftedCells:
 
 
 @final
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
     """A cell of x: its ball and length, bounds on ``ln t + ln sqrt(2 pi)``, an enclosure of the loss's derivative."""
 
     x: arb
