@@ -13,6 +13,7 @@ Proofs: docs/derivations/exact.md, section 3.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -46,10 +47,17 @@ class Integrand:
         """``theta`` as a float."""
         return float(self.theta)
 
-    def estimate(self, x: float) -> tuple[float, float]:
-        """``ln t(x) + ln sqrt(2 pi)`` and the loss, in floats."""
-        g, f = self.p.estimate(x), self.q.estimate(x)
-        return -0.5 * x * x + g + self.tilt * (g - f), g - f
+    @cached_property
+    def estimate(self) -> Callable[[float], tuple[float, float]]:
+        """``ln t`` + ``ln sqrt(2 pi)`` and the loss, in floats."""
+        over, under, tilt = self.p.estimate, self.q.estimate, self.tilt
+
+        def at(x: float) -> tuple[float, float]:
+            g = over(x)
+            loss = g - under(x)
+            return -0.5 * x * x + g + tilt * loss, loss
+
+        return at
 
     @cached_property
     def core(self) -> tuple[float, float]:

@@ -153,26 +153,31 @@ class LogSum:
         """Points where neighbouring terms are equal, and the length over which that changes (estimates)."""
         return tuple(((b[1] - a[1]) / (a[0] - b[0]), 1.0 / (b[0] - a[0])) for a, b in pairwise(self._floats))
 
-    def estimate(self, x: float) -> float:
-        """``g(x)`` in floats."""
-        if len(self._floats) == 1:
-            ((slope, offset),) = self._floats
-            return slope * x + offset
-        if len(self._floats) == 2:  # asked for very often
-            one, other = self._two(x)
-            return max(one, other) + math.log(1.0 + math.exp(-abs(one - other)))
+    @cached_property
+    def estimate(self) -> Callable[[float], float]:
+        """``g`` in floats: asked for very often, mostly of one or two terms."""
+        (slope, offset), *others = self._floats
+        if not others:
+            return lambda x: slope * x + offset
+        if len(others) > 1:
+            return self._estimate_of_many
+        ((second, shift),), exp, log = others, math.exp, math.log
+
+        def of_two(x: float) -> float:
+            one, other = slope * x + offset, second * x + shift
+            return one + log(1.0 + exp(other - one)) if one >= other else other + log(exp(one - other) + 1.0)
+
+        return of_two
+
+    def _estimate_of_many(self, x: float) -> float:
         top, sizes = self._sizes(x)
         return top + math.log(sum(sizes))
-
-    def _two(self, x: float) -> tuple[float, float]:
-        """Both exponents, where there are two."""
-        (slope, offset), (other, shift) = self._floats
-        return slope * x + offset, other * x + shift
 
     def _sizes(self, x: float) -> tuple[float, list[float]]:
         """``ln`` of the largest term, and all terms over it."""
         if len(self._floats) == 2:
-            one, other = self._two(x)
+            (slope, offset), (second, shift) = self._floats
+            one, other = slope * x + offset, second * x + shift
             return (one, [1.0, math.exp(other - one)]) if one >= other else (other, [math.exp(one - other), 1.0])
         exponents = [slope * x + offset for slope, offset in self._floats]
         top = max(exponents)
@@ -188,6 +193,10 @@ class LogSum:
         """``g''(x)`` in floats: the variance of the centre."""
         _, sizes = self._sizes(x)
         total = sum(sizes)
+        if len(sizes) == 2:
+            (low, _), (high, _) = self._floats
+            mean = (sizes[0] * low + sizes[1] * high) / total
+            return (sizes[0] * (low - mean) ** 2 + sizes[1] * (high - mean) ** 2) / total
         mean = sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / total
         return sum(size * (f[0] - mean) ** 2 for size, f in zip(sizes, self._floats, strict=True)) / total
 
@@ -202,5 +211,8 @@ class LogSum:
         if len(floats) == 1:
             return 0.0, 0.0
         (_, sizes), low = self._sizes(x), floats[0][0]
+        if len(sizes) == 2:
+            total = sizes[0] + sizes[1] * cmath.rect(1.0, (floats[1][0] - low) * y)
+            return math.log(max(1e-300, abs(total)) / (sizes[0] + sizes[1])), cmath.phase(total)
         total = sum(size * cmath.rect(1.0, (f[0] - low) * y) for size, f in zip(sizes, floats, strict=True))
         return math.log(max(1e-300, abs(total)) / sum(sizes)), cmath.phase(total)

@@ -123,7 +123,7 @@ def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> li
 
 
 def powers_of(base: acb, count: int) -> list[acb]:
-    """The powers of exponents 0 to ``count - 1``, each of two of half its exponent: boxes are turned but a few times."""
+    """The powers of exponents 0 to ``count - 1``, each of two of half its exponent: boxes are turned few times."""
     found = [acb(1), base]
     for m in range(2, count):
         found.append(found[m // 2] * found[m - m // 2])
