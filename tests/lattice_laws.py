@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 from mpmath import mp, mpf
@@ -34,10 +36,15 @@ def composed(parts: Sequence[tuple[LatticePLD, int]], shift: float) -> Callable[
             masses = following
             infinite *= 1 - mpf(pld.mass_at_infinity)
 
+    falling = sorted(((mpf(place) / 4 + mpf(shift), mass) for place, mass in masses.items()), reverse=True)
+    less = [-loss for loss, _ in falling]
+    p = list(accumulate((mass for _, mass in falling), initial=mpf(0)))
+    q = list(accumulate((mass * mp.exp(-loss) for loss, mass in falling), initial=mpf(0)))
+
     @functools.cache
     def delta(epsilon: float) -> mpf:
-        losses = ((mpf(place) / 4 + mpf(shift), mass) for place, mass in masses.items())
-        return 1 - infinite + mp.fsum(mass * -mp.expm1(mpf(epsilon) - loss) for loss, mass in losses if loss > epsilon)
+        above = bisect_left(less, -mpf(epsilon))
+        return 1 - infinite + p[above] - mp.exp(mpf(epsilon)) * q[above]
 
     return delta
 

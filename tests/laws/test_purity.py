@@ -86,12 +86,13 @@ def test_published_accountants_answer_alike_whatever_was_asked_before(accountant
     run = hs.Gaussian(1.0) * 3 + hs.Laplace(3.0)
     questions = [("delta", 0.0), ("delta", 0.1), ("epsilon", 0.15), ("epsilon", 0.1), ("delta", 6.0)]
     used = hs.account(run, "remove", accountant=accountant)
-    for question in [*questions, *questions[::-1]]:
+    fresh = [getattr(hs.account(run, "remove", accountant=accountant), kind)(at) for kind, at in questions]
+    asked = [*zip(questions, fresh, strict=True)]
+    for question, alone in [*asked, *asked[::-1]]:
         kind, at = question
-        fresh = getattr(hs.account(run, "remove", accountant=accountant), kind)(at)
         again = getattr(used, kind)(at)
-        assert type(again) is type(fresh)
-        assert list(map(str, again.sides)) == list(map(str, fresh.sides)), question
+        assert type(again) is type(alone)
+        assert list(map(str, again.sides)) == list(map(str, alone.sides)), question
 
 
 @pytest.mark.parametrize(

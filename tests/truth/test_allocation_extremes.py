@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from flint import acb, acb_mat, arb
 
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
@@ -175,21 +176,25 @@ def much_noise(sigma: float, steps: int, epsilon: float, *, mirrored: bool) -> A
 
     Not proved: halved steps agree to 1e-48, and for two steps quadrature over the first of them to 1e-29.
     """
-    from flint import acb, arb
-
     sign, m, spread = -1 if mirrored else 1, 1 / arb(sigma), math.sqrt(steps) / sigma
     loss, far = sign * arb(epsilon), epsilon * steps / spread
     near = 0.5 * (far + math.sqrt(far * far + 8.0))
     theta, step = arb(near / spread), 2 * arb.pi() / (max(120.0 / near, 45.0) * spread)
     places = [arb(j) / 10 for j in range(-250, 251)]
     excess = [sign * (m * x - m * m / 2 - loss).expm1() for x in places]
-    terms = [acb((theta * v - x * x / 2).exp()) for x, v in zip(places, excess, strict=True)]
-    turns = [acb(0, step * v).exp() for v in excess]
+    nodes = int(18.0 / spread / float(step)) + 1
+    block = math.isqrt(nodes) + 1
+    starts = [[(theta * v - x * x / 2).exp() for x, v in zip(places, excess, strict=True)]]
+    blocks, turns = ([acb(0, step * v * each).exp() for v in excess] for each in (block, 1))
+    for _ in range(nodes // block):
+        starts.append([term * turn for term, turn in zip(starts[-1], blocks, strict=True)])
+    fine = [[acb(1)] * len(places)]
+    for _ in range(block - 1):
+        fine.append([term * turn for term, turn in zip(fine[-1], turns, strict=True)])
     total = acb(0)
-    for n in range(int(18.0 / spread / float(step)) + 1):
+    for n, value in enumerate((acb_mat(starts) * acb_mat(fine).transpose()).entries()[:nodes]):
         z = acb(theta, n * step)
-        total += (sum(terms, acb(0)) / (200 * arb.pi()).sqrt()) ** steps / (z * z) / (1 if n else 2)
-        terms = [term * turn for term, turn in zip(terms, turns, strict=True)]
+        total += (value / (200 * arb.pi()).sqrt()) ** steps / (z * z) / (1 if n else 2)
     return total.real * step / arb.pi() / steps * (1 if mirrored else arb(epsilon).exp())
 
 

@@ -241,9 +241,10 @@ QUESTIONS: list[tuple[Parts, Sequence[float]]] = [
 def test_every_tolerance_contains_the_exact_delta(parts: Parts, epsilons: Sequence[float]) -> None:
     exact = {epsilon: exact_delta(parts, epsilon, digits=16) for epsilon in epsilons}
     for tolerance in TOLERANCES:
+        curve = ContourCurve(PairSum(parts), tolerance)
         for epsilon, truth in exact.items():
             try:
-                bound = ContourCurve(PairSum(parts), tolerance).delta(epsilon)
+                bound = curve.delta(epsilon)
             except ContourRefusal:
                 if tolerance < 1e-9:
                     continue  # a clear refusal is no wrong answer

@@ -46,8 +46,9 @@ def responses(count: int) -> Composite:
 
 def sum_over_outcomes(count: int, order: Fraction) -> Fraction:
     """Losses are (2 k - count) ln 3."""
-    masses = ((math.comb(count, k), Fraction(3) ** k, Fraction(3) ** (count - k)) for k in range(count + 1))
-    return sum((ways * max(p - order * q, Fraction(0)) for ways, p, q in masses), Fraction(0)) / 4**count
+    a, b = order.numerator, order.denominator
+    masses = ((math.comb(count, k), 3**k, 3 ** (count - k)) for k in range(count + 1))
+    return Fraction(sum(ways * max(b * p - a * q, 0) for ways, p, q in masses), b * 4**count)
 
 
 @pytest.mark.parametrize("theta", [Fraction(1, 4), Fraction(1), Fraction(3)])

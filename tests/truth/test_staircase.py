@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 
 import numpy as np
 import pytest
@@ -67,14 +68,15 @@ def pieces(epsilon: float, gamma: Fraction, shift: Fraction) -> Iterator[tuple[i
 @cache
 def truth(epsilon: float, gamma: Fraction, shift: Fraction) -> Vectors:
     """(p, q) of every loss, the noise moved against the noise; masses normalised by their sum."""
-    fall = mp.exp(-mpf(epsilon))
     lengths: dict[tuple[int, int], int] = {}
     for length, moved, still in pieces(epsilon, gamma, shift):
         lengths[moved, still] = lengths.get((moved, still), 0) + length
+    most, fall = max(max(levels) for levels in lengths), mp.exp(-mpf(epsilon))
+    heights = list(accumulate([mpf(1), *[fall] * most], mul))
     masses: dict[int, tuple[mpf, mpf]] = {}
     for (moved, still), length in lengths.items():
         p, q = masses.get(still - moved, (mpf(0), mpf(0)))
-        masses[still - moved] = p + length * fall**moved, q + length * fall**still
+        masses[still - moved] = p + length * heights[moved], q + length * heights[still]
     totals = [mp.fsum(pair[side] for pair in masses.values()) for side in (0, 1)]
     return tuple((p / totals[0], q / totals[1]) for _, (p, q) in sorted(masses.items()))
 
@@ -90,8 +92,10 @@ def composed(vectors: Vectors, count: int) -> Vectors:
                 following[key] = following.get(key, 0) + ways
         found = following
 
+    powers = [[[mass**n for n in range(count + 1)] for mass in pair] for pair in vectors]
+
     def product(times: tuple[int, ...], side: int) -> mpf:
-        return reduce(lambda a, b: a * b, (pair[side] ** n for n, pair in zip(times, vectors, strict=True)), mpf(1))
+        return reduce(mul, (own[side][n] for n, own in zip(times, powers, strict=True) if n), mpf(1))
 
     return tuple((ways * product(times, 0), ways * product(times, 1)) for times, ways in found.items())
 

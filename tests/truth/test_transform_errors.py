@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
-from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
-from mpmath import mp, mpf
+from flint import acb, arb, ctx
+from mpmath import mp, mpc, mpf
 
 from hockeystick.engines.moments import log_moment
 from hockeystick.engines.moments.log_moment import log_moment_bounds
@@ -20,6 +19,7 @@ from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.worst_case import WorstCasePair
 from hockeystick.transforms.log_moments import log_moments, tilt
 from hockeystick.transforms.rule import LossRule, NoQuadrature, Window
+from tests.quadrature import DIGITS, integral, normal_density, panels
 
 
 @pytest.fixture(autouse=True)
@@ -31,16 +31,22 @@ def _digits() -> object:
 # ---------------------------------------------------------------------------------- Laplace: panels of too low an order
 
 
-def laplace_transform(shift: mpf, rate: float, exponent: mpf) -> mpf:
+def laplace_transform(scale: float, rate: float, exponent: acb) -> acb:
     """``E_Q[r^a]``, a complex, by Gauss-Legendre of far higher order; r = 1 - g + g e^u between the two atoms."""
-    g = mpf(rate)
+    g, shift = arb(rate), 1 / arb(scale)
 
-    def power(u: mpf) -> mpf:
-        return mp.exp(exponent * (mp.log(1 - g + g * mp.exp(u)) if rate < 1.0 else u))
+    def power(u: arb) -> acb:
+        return (exponent * ((g * u.expm1()).log1p() if rate < 1.0 else u)).exp()
 
-    panels = mp.linspace(-shift, shift, 2 + int(abs(exponent) * shift / 8))
-    inside = mp.quad(lambda u: mp.exp(-(u + shift) / 2) / 4 * power(u), panels, method="gauss-legendre", maxdegree=5)
-    return power(-shift) / 2 + power(shift) * mp.exp(-shift) / 2 + inside
+    ends = panels(-shift, shift, 2 + int(float(abs(exponent) * shift) / 4.0))
+    inside = integral(lambda u: (-(u + shift) / 2).exp() / 4 * power(u), ends)
+    return power(-shift) / 2 + power(shift) * (-shift).exp() / 2 + inside
+
+
+def sum_at(z: acb, rule: LossRule) -> acb:
+    """The rule's own sum."""
+    nodes = zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)
+    return sum(((z * loss + log_weight).exp() for log_weight, loss in nodes), acb(0))
 
 
 @pytest.mark.parametrize(("scale", "rate"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.3), (0.7, 0.9)])
@@ -55,19 +61,17 @@ def test_laplace_rules_say_how_far_off_they_are_at_frequencies_beyond_their_plan
     rules = PairSum([(pair, 1)]).rules(Window((exponent,), 0.0, -10.0))
     assert rules is not None
     (rule,) = rules
-    losses = [(mpf(q), mpf(loss)) for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)]
-    remove = direction == "remove"
     still = rule.quadrature.error(np.array([exponent]))[0]
-    shift = 1 / mpf(scale)
-    moment = laplace_transform(shift, rate, mpf(exponent) if remove else mpf(1 - exponent))
     seen = []
-    for frequency in (0.0, 10.0, 25.0, 40.0, 55.0, 70.0, 90.0):
-        z = mpf(exponent) + 1j * mpf(frequency)
-        exact = laplace_transform(shift, rate, z if remove else 1 - z)
-        found = mp.fsum(mp.exp(q + z * loss) for q, loss in losses)
-        bound = float(rule.quadrature.error_up_to(frequency, exponent, still)[0])
-        assert abs(found - exact) <= moment * (mpf(bound) + mpf(1e-13) * (1 + frequency))  # of the rule's floats
-        seen.append(bound)
+    with ctx.workdps(DIGITS):
+        moment = laplace_transform(scale, rate, acb(exponent if direction == "remove" else 1 - exponent)).real
+        for frequency in (0.0, 10.0, 25.0, 40.0, 55.0, 70.0, 90.0):
+            z = acb(exponent, frequency)
+            exact = laplace_transform(scale, rate, z if direction == "remove" else 1 - z)
+            bound = float(rule.quadrature.error_up_to(frequency, exponent, still)[0])
+            off = abs(sum_at(z, rule) - exact)
+            assert off <= moment * (arb(bound) + arb(1e-13) * (1 + frequency))  # of the rule's floats
+            seen.append(bound)
     assert any(1e-9 < bound < 1e-1 for bound in seen)
 
 
@@ -75,11 +79,12 @@ def test_laplace_rules_say_how_far_off_they_are_at_frequencies_beyond_their_plan
 
 
 def discrete_moment(sigma: float, sensitivity: int, order: float) -> mpf:
-    t, two = mpf(order) - 1, 2 * mpf(sigma) ** 2
-    integers = range(-60, 200)
-    noise = mp.fsum(mp.exp(-(mpf(x) ** 2) / two) for x in integers)
-    grown = mp.fsum(mp.exp(-((1 + t) * mpf(x - sensitivity) ** 2 - t * mpf(x) ** 2) / two) for x in integers)
-    return mp.log(grown / noise)
+    with ctx.workdps(DIGITS):
+        t, two = arb(order) - 1, 2 * arb(sigma) ** 2
+        integers = range(-60, 200)
+        noise = sum(((-arb(x * x) / two).exp() for x in integers), arb(0))
+        grown = sum((((t * x * x - (1 + t) * (x - sensitivity) ** 2) / two).exp() for x in integers), arb(0))
+        return mpf((grown / noise).log())
 
 
 @pytest.mark.parametrize("sigma", [0.15, 0.4, 0.5, 0.8, 1.2])
@@ -104,16 +109,19 @@ def test_moments_of_a_sampled_step_with_infinite_loss_contain_their_sum(order: f
 
 
 @functools.cache
-def sampled_nodes(noise: float, rate: float) -> list[tuple[mpf, mpf]]:
+def sampled_nodes(noise: float, rate: float) -> list[tuple[arb, arb]]:
     """(weight, ln r) of the trapezoidal rule of step 1/20, whose strip error is below e^-400."""
-    g, m, places = mpf(rate), 1 / mpf(noise), (mpf(k) / 20 for k in range(-300, 500))
-    return [(mpmath.npdf(x) / 20, mp.log(1 - g + g * mp.exp(m * x - m * m / 2))) for x in places]
+    g, m, places = arb(rate), 1 / arb(noise), (arb(k) / 20 for k in range(-300, 500))
+    return [(normal_density(x) / 20, (g * (m * x - m * m / 2).expm1()).log1p()) for x in places]
 
 
 @functools.cache
-def sampled_moment(noise: float, rate: float, power: Any) -> Any:
+def sampled_moment(noise: float, rate: float, power: complex) -> mpc:
     """``ln E_Q[r^power]``."""
-    return mp.log(mp.fsum(weight * mp.exp(power * loss) for weight, loss in sampled_nodes(noise, rate)))
+    with ctx.workdps(DIGITS):
+        z = acb(power)
+        found = sum((weight * (z * loss).exp() for weight, loss in sampled_nodes(noise, rate)), acb(0)).log()
+        return mpc(mpf(found.real), mpf(found.imag))
 
 
 @pytest.mark.parametrize("accuracy", [-0.1, -1.0, -3.0, -8.0])
@@ -128,7 +136,7 @@ def test_moments_by_coarse_rules_contain_the_integral(
     for order in (1.5, 4.0):
         for own, power in ((pair, order), (pair.reversed(), 1.0 - order)):
             found = log_moment_bounds([(own, 1)], np.array([order]))
-            truth = sampled_moment(noise, rate, mpf(power))
+            truth = sampled_moment(noise, rate, power).real
             assert mpf(float(found.lower[0])) <= truth <= mpf(float(found.upper[0]))
 
 
@@ -149,7 +157,7 @@ def test_coarse_rules_of_sampled_gaussians_contain_the_integral(
     found = log_moments(rules[0], np.array(exponents))
     for k, a in enumerate(exponents):
         power = a if direction == "remove" else 1.0 - a
-        truth = sampled_moment(noise, rate, mpf(power))
+        truth = sampled_moment(noise, rate, power).real
         error = float(found.total_error[k, 0])
         assert math.isinf(error) or abs(mpf(float(found.value[k, 0])) - truth) <= mpf(error)
 
@@ -180,15 +188,16 @@ def test_rules_of_sampled_gaussians_say_how_far_off_they_are_beyond_their_plan(
     pair = pair if direction == "remove" else pair.reversed()
     exponent = 2.5
     (rule,) = PairSum([(pair, 1)]).rules(Window((exponent,), 0.0, -12.0)) or ()
-    nodes = [(mpf(q), mpf(loss)) for q, loss in zip(rule.log_weight[0].tolist(), rule.loss[0].tolist(), strict=True)]
     still = rule.quadrature.error(np.array([exponent]))[0]
     seen = []
     for frequency in (0.0, 2.0, 5.0, 10.0, 20.0, 40.0):
-        z = mpf(exponent) + 1j * mpf(frequency)
+        z = complex(exponent, frequency)
         power = z if direction == "remove" else 1 - z
         exact = mp.exp(sampled_moment(noise, rate, power))
         moment = mp.exp(sampled_moment(noise, rate, power.real)).real
-        found = mp.fsum(mp.exp(q + z * loss) for q, loss in nodes)
+        with ctx.workdps(DIGITS):
+            value = sum_at(acb(z), rule)
+            found = mpc(mpf(value.real), mpf(value.imag))
         bound = float(rule.quadrature.error_up_to(frequency, exponent, still)[0])
         assert abs(found - exact) <= moment * (mpf(bound) + mpf(1e-13) * (1 + frequency))  # of the rule's floats
         seen.append((float(abs(found - exact) / moment), bound))

@@ -40,7 +40,7 @@ from hockeystick.exact.enclosure import Enclosure
 from hockeystick.exact.exponent import Epsilon, nats
 from hockeystick.exact.gaussian import normal_tail
 from hockeystick.exact.shapes import AllocationShape, shape_of
-from hockeystick.exact.transform import half_sum
+from hockeystick.exact.transform import POWERS, half_sum, powers_of
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.curve import ChordPair, SupportPair
 
@@ -81,7 +81,7 @@ class _Path:
 
     def __init__(self, shift: Fraction, least: Fraction) -> None:
         bits = working_bits()
-        m, goal = ball(shift), (bits + 8) * math.log(2.0)
+        goal = (bits + 8) * math.log(2.0)
         height = dyadic(min(0.78 / float(shift), 3.0))  # 2 v m <= 1.56 < pi / 2
         self.room = 2.0 * float(height) ** 2
         step = dyadic(2.0 * math.pi * float(height) / (goal + self.room))
@@ -92,10 +92,12 @@ class _Path:
         highest = (math.log(2.0 * goal / turned) + 0.5 * float(shift) ** 2) / float(shift)
         last = math.ceil(min(reach, max(highest, 1.0)) / float(step))
         weight, ratio = [], []
-        for j in range(first, last + 1):
-            x = acb(eta * j, -v)
-            weight.append(eta * (-x * x / 2).exp() / (2 * arb.pi()).sqrt())
-            ratio.append((m * x - m * m / 2).exp())
+        with precision(bits + POWERS):
+            m = ball(shift)
+            for j in range(first, last + 1):
+                x = acb(eta * j, -v)
+                weight.append(eta * (-x * x / 2).exp() / (2 * arb.pi()).sqrt())
+                ratio.append((m * x - m * m / 2).exp())
         self.weight, self.ratio = weight, ratio
         beyond = ((-ball(least) * (m * v).cos() * abs(ratio[-1])).exp() * _tail(eta * last, eta)).upper()
         beyond = (v * v / 2).exp() * (_tail(-eta * first, eta) + beyond)
@@ -112,13 +114,13 @@ class _Path:
         inner = math.isqrt(count - 1) + 1
         if inner * len(self.weight) > _MOST_ENTRIES:
             raise PrecisionError("the transform of a round would take more memory than it may: ask for fewer digits")
-        c, h, i = ball(tilt), ball(step), acb(0, 1)
-        coarse = [
-            [w * (-(c + i * (h * (q * inner))) * r).exp() for w, r in zip(self.weight, self.ratio, strict=True)]
-            for q in range(inner)
-        ]
-        fine = [[(-i * (h * n) * r).exp() for n in range(inner)] for r in self.ratio]
-        found = (acb_mat(coarse) * acb_mat(fine)).entries()[:count]
+        with precision(working_bits() + POWERS):
+            c, turn, coarse, fine = ball(tilt), acb(0, -ball(step)), [], []
+            for w, r in zip(self.weight, self.ratio, strict=True):
+                start, angle = w * (-c * r).exp(), turn * r
+                coarse.append([start * power for power in powers_of((angle * inner).exp(), inner)])
+                fine.append(powers_of(angle.exp(), inner))
+        found = (acb_mat(coarse).transpose() * acb_mat(fine)).entries()[:count]
         doubt = acb(arb(0, self.error), arb(0, self.error))
         return [value + doubt for value in found]
 
@@ -237,7 +239,7 @@ class AllocationCurve(Curve):
 
     def _on(self, line: _Line, epsilon: Epsilon) -> arb:
         """delta by one line."""
-        with precision(line.plan.bits):
+        with precision(line.plan.bits + POWERS):
             a, t = nats(epsilon).exp(), self._shape.steps
             if self._shape.mirrored:
                 return a / t * line.put(t / a)

@@ -18,8 +18,8 @@ from typing import final
 from flint import acb, arb
 
 from hockeystick.exact.atoms import Atoms, Outcome
-from hockeystick.exact.balls import LOW_BITS, ball, precision
-from hockeystick.exact.transform import Line, Sketch, Transform
+from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
+from hockeystick.exact.transform import POWERS, Line, Sketch, Transform, turned
 
 
 def log_ratio(outcome: Outcome) -> arb:
@@ -84,11 +84,11 @@ class AtomicTransform(Transform):
 
     def on_line(self, line: Line) -> list[acb]:
         """Enclosures of ``M(z)`` at the points of a line."""
-        theta, step = ball(line.theta), ball(line.step)
-        tilted = [(p * (theta * loss).exp(), step * loss) for p, q in self.finite() for loss in (log_ratio((p, q)),)]
-        return [
-            sum((acb(0, angle * m).exp() * weight for weight, angle in tilted), acb(0)) for m in range(line.nodes + 1)
-        ]
+        with precision(working_bits() + POWERS):
+            outcomes, theta = self.finite(), ball(line.theta)
+            losses = [log_ratio(outcome) for outcome in outcomes]
+            weights = [p * (theta * loss).exp() for (p, _), loss in zip(outcomes, losses, strict=True)]
+            return [acb(sum(weights, arb(0))), *turned(weights, [acb(0, loss) for loss in losses], line)]
 
 
 def finite_outcomes(parts: Iterable[tuple[AtomicTransform, int]]) -> Iterator[tuple[arb, arb]]:

@@ -27,7 +27,7 @@ from hockeystick.exact.balls import LOW_BITS, ball, precision
 from hockeystick.exact.composite import Composite, CompositeDecay
 from hockeystick.exact.curve import Curve, LineCurve
 from hockeystick.exact.exponent import Epsilon, nats
-from hockeystick.exact.transform import Line, half_sum
+from hockeystick.exact.transform import POWERS, Line, half_sum
 
 _MOST_NODES = 400_000
 _ZERO = Fraction(0)
@@ -115,7 +115,7 @@ class Contour:
     def delta(self, epsilon: Epsilon) -> arb:
         """Enclosure of delta at one epsilon."""
         line = self.plan.line
-        with precision(self.plan.bits):
+        with precision(self.plan.bits + POWERS):
             point = nats(epsilon)
             scale = (-ball(line.theta) * point).exp()
             total = half_sum(self._values, -ball(line.step) * point) * (ball(line.step) / arb.pi() * scale)

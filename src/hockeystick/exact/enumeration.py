@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import NamedTuple, final
 
 from flint import arb
 
@@ -34,8 +34,7 @@ _MARGIN = 1e-12  # of the largest possible sum: far above the rounding of the fl
 
 
 @final
-@dataclass(frozen=True)
-class _Composed:
+class _Composed(NamedTuple):
     """A composed outcome: its loss as a float, and its masses."""
 
     loss: float

@@ -13,10 +13,11 @@ Proofs: docs/derivations/exact.md, section 3.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import NamedTuple, final
 
 from flint import arb
 
@@ -46,10 +47,17 @@ class Integrand:
         """``theta`` as a float."""
         return float(self.theta)
 
-    def estimate(self, x: float) -> tuple[float, float]:
-        """``ln t(x) + ln sqrt(2 pi)`` and the loss, in floats."""
-        g, f = self.p.estimate(x), self.q.estimate(x)
-        return -0.5 * x * x + g + self.tilt * (g - f), g - f
+    @cached_property
+    def estimate(self) -> Callable[[float], tuple[float, float]]:
+        """``ln t`` + ``ln sqrt(2 pi)`` and the loss, in floats."""
+        over, under, tilt = self.p.estimate, self.q.estimate, self.tilt
+
+        def at(x: float) -> tuple[float, float]:
+            g = over(x)
+            loss = g - under(x)
+            return -0.5 * x * x + g + tilt * loss, loss
+
+        return at
 
     @cached_property
     def core(self) -> tuple[float, float]:
@@ -115,9 +123,9 @@ class Integrand:
         if reach:
             low, high = max(((a, b) for a in lower for b in edges if b > a), key=lambda pair: length(*pair))
         else:
-            high = max(edges[1:], key=lambda edge: edge / (target + growth[edge]))
-            low = -high
-        return Fraction(math.floor(low * 2.0**30), 2**30), Fraction(math.floor(high * 2.0**30), 2**30)
+            low, high = 0.0, max(edges[1:], key=lambda edge: edge / (target + growth[edge]))
+        top = Fraction(math.floor(high * 2.0**30), 2**30)
+        return Fraction(math.floor(low * 2.0**30), 2**30) if reach else -top, top
 
     def _heights(self, widest: float, reach: float) -> list[tuple[float, float]]:
         """``ln t`` over its peak at points x where the modulus beside the real line may be large, largest first."""
@@ -190,11 +198,12 @@ class Integrand:
         """Bounds on the cells between the points, at the working precision."""
         p, q, tilt, edges = self.p.terms(), self.q.terms(), ball(self.theta), [ball(x) for x in points]
 
-        def log_t(x: arb) -> arb:
-            return -x * x / 2 + (1 + tilt) * self.p.value(p, x) - tilt * self.q.value(q, x)
+        def log_t(x: arb, over: arb, under: arb) -> arb:
+            return -x * x / 2 + (1 + tilt) * over - tilt * under
 
-        ends = [log_t(x) for x in edges]
-        d_p, d_q = [self.p.slope(p, x) for x in edges], [self.q.slope(q, x) for x in edges]
+        over, under = [self.p.value_and_slope(p, x) for x in edges], [self.q.value_and_slope(q, x) for x in edges]
+        ends = [log_t(x, g, f) for x, (g, _), (f, _) in zip(edges, over, under, strict=True)]
+        d_p, d_q = [slope for _, slope in over], [slope for _, slope in under]
         cells = []
         for i in range(len(points) - 1):
             slope_p, slope_q = d_p[i].union(d_p[i + 1]), d_q[i].union(d_q[i + 1])  # both slopes are monotone
@@ -205,7 +214,8 @@ class Integrand:
             elif drift <= 0:
                 low, high = ends[i + 1], ends[i]
             else:
-                middle, most = log_t((edges[i] + edges[i + 1]) / 2), drift.abs_upper() * length / 2
+                x, most = (edges[i] + edges[i + 1]) / 2, drift.abs_upper() * length / 2
+                middle = log_t(x, self.p.value(p, x), self.q.value(q, x))
                 low, high = middle - most, middle + most
             cells.append(_Cell(whole, length, low, high, slope_p - slope_q))
         return cells
@@ -225,19 +235,30 @@ class Integrand:
             points.append(points[-1] + step)
         return points
 
+    @cached_property
+    def _inner_cells(self) -> tuple[Fraction, Fraction, list[_Cell]]:
+        """Both ends of the inner points, and the cells between them: the same on every line."""
+        points = self._inner()
+        with precision(LOW_BITS):
+            return points[0], points[-1], self._cells(points)
+
     def lifted_cells(self, y: Fraction, reach: Fraction) -> LiftedCells:
         """Bounds on the integral over the line ``Im x = y``, for imaginary parts of z up to ``reach``."""
-        inner = self._inner()
-        left, right = self._outer(inner[0], -1, y, reach), self._outer(inner[-1], 1, y, reach)
-        return self._lifted([left[:0:-1] + inner + right[1:]], y, Fraction(0))
+        first, last, inner = self._inner_cells
+        return self._lifted(self._outer(first, -1, y, reach), inner, self._outer(last, 1, y, reach), y, Fraction(0))
 
     def left_out(self, y: Fraction, reach: Fraction, ends: tuple[Fraction, Fraction], step: Fraction) -> LiftedCells:
         """Bounds on ``step`` times the sum of the integrand over the lattice points ``x_k + iy`` beyond the ends."""
         low, high = ends
-        return self._lifted([self._outer(low, -1, y, reach)[::-1], self._outer(high, 1, y, reach)], y, step)
+        return self._lifted(self._outer(low, -1, y, reach), [], self._outer(high, 1, y, reach), y, step)
 
-    def _lifted(self, runs: list[list[Fraction]], y: Fraction, step: Fraction) -> LiftedCells:
-        """Cells of one or two runs, and what is beyond; a cell holds at most ``length / step + 1`` lattice points."""
+    def _lifted(
+        self, left: list[Fraction], inner: list[_Cell], right: list[Fraction], y: Fraction, step: Fraction
+    ) -> LiftedCells:
+        """Cells on the way out to either side and between them, and what is beyond.
+
+        A cell holds at most ``length / step + 1`` lattice points.
+        """
         least = min(Fraction(0), y * (self.p.low - self.q.high), y * (self.p.high - self.q.low))  # no phase is below
         with precision(LOW_BITS):
             height, tilt = ball(abs(y)), ball(max(self.theta, Fraction(0)))
@@ -250,11 +271,10 @@ class Integrand:
                 logs.append(log + constant - tilt * under[0].lower().log())
                 phases.append(phase.lower().max(lowest))
 
-            for points in runs:
-                for cell in self._cells(points):
-                    log = cell.log_high + (cell.length + room).log()
-                    keep(log, self.p.lifted(p, cell.x, height), self.q.lifted(q, cell.x, height))
-            for x, side in ((ball(runs[0][0]), -1), (ball(runs[-1][-1]), 1)):
+            lifted_p, lifted_q = self.p.lifted(p, height), self.q.lifted(q, height)
+            for cell in [*self._cells(left[::-1]), *inner, *self._cells(right)]:
+                keep(cell.log_high + (cell.length + room).log(), lifted_p(cell.x), lifted_q(cell.x))
+            for x, side in ((ball(left[-1]), -1), (ball(right[-1]), 1)):
                 fall = self.fall(x, side)  # the integral beyond x is at most t / fall, the sum one term more
                 log = self.log_t(x) + (1 / fall + room).log() if fall > 0 else arb.pos_inf()
                 keep(log, self.p.lifted_beyond(p, x, height, side), self.q.lifted_beyond(q, x, height, side))
@@ -310,8 +330,7 @@ class LiftedCells:
 
 
 @final
-@dataclass(frozen=True)
-class _Cell:
+class _Cell(NamedTuple):
     """A cell of x: its ball and length, bounds on ``ln t + ln sqrt(2 pi)``, an enclosure of the loss's derivative."""
 
     x: arb

@@ -22,7 +22,7 @@ from flint import acb, arb
 
 from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.layers import Layers, rectangles
-from hockeystick.exact.transform import Decay, Line, Sketch, Transform, turned
+from hockeystick.exact.transform import POWERS, Decay, Line, Sketch, Transform, turned
 
 _CELLS = 200
 _SKETCH_NODES = 24
@@ -151,9 +151,10 @@ class LaplaceTransform(Transform):
         if self.is_plain:
             return [self._elementary(z) for z in line.points()]
         rule, error = self._rule(line.theta, line.reach)
-        weights, losses = zip(*self._nodes(line.theta, *rule), strict=True)
         blur = acb(arb(0, error), arb(0, error))
-        sums = turned(weights, [acb(0, loss) for loss in losses], line)
+        with precision(working_bits() + POWERS):
+            weights, losses = zip(*self._nodes(line.theta, *rule), strict=True)
+            sums = turned(weights, [acb(0, loss) for loss in losses], line)
         return [acb(sum(weights, arb(0)) + arb(0, error)), *(one + blur for one in sums)]
 
     def _elementary(self, z: acb) -> acb:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 from flint import arb
@@ -22,6 +23,7 @@ from hockeystick.exact.transform import Decay
 
 # |sin x| / x beyond its first zero is largest at tan x = x = 4.49340...: 0.217233...
 _RIPPLE = arb(0.21724)
+_BEFORE_RIPPLE = arb(3)
 _SLACK = 2.0**-40  # relative, larger than all float roundings of rectangles and masses together
 
 
@@ -66,15 +68,19 @@ class Layers(Decay):
     def bound(self, s: arb) -> arb:
         """At least ``|phi(t)|`` for all ``t >= s``."""
         with precision(LOW_BITS):
-            half = s.lower() / 2
-            total = arb(1)
-            for m, l in zip(self.masses, self.widths, strict=True):
-                total -= arb(m) * (1 - _majorant(half * arb(l)))
+            half, total = s.lower() / 2, arb(1)
+            for m, l in self._rectangles:
+                total -= m * (1 - _majorant(half * l))
             return total
+
+    @cached_property
+    def _rectangles(self) -> list[tuple[arb, arb]]:
+        """Masses and widths as balls, of radius zero."""
+        return [(arb(m), arb(l)) for m, l in zip(self.masses, self.widths, strict=True)]
 
 
 def _majorant(x: arb) -> arb:
     """``sup |sin y| / y`` over ``y >= x``, from above: sinc falls on [0, pi], and is below the ripple at 3."""
-    if x < 3:
+    if x < _BEFORE_RIPPLE:
         return x.sinc().max(_RIPPLE)
     return (1 / x).min(_RIPPLE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import cmath
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -71,35 +72,46 @@ class LogSum:
 
     def slope(self, terms: Terms, x: arb) -> arb:
         """``g'(x)``."""
+        return terms[0][0] if len(terms) == 1 else self.value_and_slope(terms, x)[1]
+
+    def value_and_slope(self, terms: Terms, x: arb) -> tuple[arb, arb]:
+        """``g(x)`` and ``g'(x)``, from the same exponentials."""
         if len(terms) == 1:
-            return terms[0][0]
+            return self.value(terms, x), terms[0][0]
         total, moment = arb(0), arb(0)
         for slope, offset in terms:
             term = (slope * x + offset).exp()
             total += term
             moment += slope * term
-        return moment / total
+        return total.log(), moment / total
 
-    def lifted(self, terms: Terms, x: arb, y: arb) -> tuple[arb, arb]:
+    def lifted(self, terms: Terms, y: arb) -> Callable[[arb], tuple[arb, arb]]:
         """``(|e^{g(x+iy)}| / e^{g(x)}, arg e^{g(x+iy)})`` for real x and y, relative to the lowest centre's phase.
 
-        The phase lies in ``[0, spread * y]`` and the ratio is at least ``cos(spread * y / 2)``; x may be a wide ball.
-        For two centres, c apart, the ratio squared is ``1 - sin^2(c y / 2) / cosh^2(u / 2)``, u the logarithm of the
-        ratio of the two terms.
+        As a function of x, which may be a wide ball. The phase lies in ``[0, spread * y]`` and the ratio is at least
+        ``cos(spread * y / 2)``. For two centres, c apart, the ratio squared is ``1 - sin^2(c y / 2) / cosh^2(u / 2)``,
+        u the logarithm of the ratio of the two terms.
         """
         if len(terms) == 1:
-            return arb(1), arb(0)
+            return lambda _: (arb(1), arb(0))
         base_slope, base_offset = terms[0]
-        total, real = acb(1), arb(1)
-        for slope, offset in terms[1:]:
-            size = ((slope - base_slope) * x + offset - base_offset).exp()
-            total += acb(0, (slope - base_slope) * y).exp() * size
-            real += size
-        if len(terms) > 2:
-            return self._within(abs(total) / real, total.arg(), y)
-        gap = terms[1][0] - base_slope
-        part = (gap * y / 2).sin() / ((gap * x + terms[1][1] - base_offset) / 2).cosh()
-        return self._within((1 - part * part).sqrt(), total.arg(), y)
+        others = [(slope - base_slope, offset) for slope, offset in terms[1:]]
+        turned, within = [(gap, offset, acb(0, gap * y).exp()) for gap, offset in others], self._within(y)
+        gap, shift = others[0]
+        sine = (gap * y / 2).sin()
+
+        def at(x: arb) -> tuple[arb, arb]:
+            total, real = acb(1), arb(1)
+            for apart, offset, turn in turned:
+                size = (apart * x + offset - base_offset).exp()
+                total += turn * size
+                real += size
+            if len(terms) > 2:
+                return within(abs(total) / real, total.arg())
+            part = sine / ((gap * x + shift - base_offset) / 2).cosh()
+            return within((1 - part * part).sqrt(), total.arg())
+
+        return at
 
     def lifted_beyond(self, terms: Terms, x: arb, y: arb, side: int) -> tuple[arb, arb]:
         """Enclosures of the same at every point from x outwards; ``side`` is -1 or 1.
@@ -114,13 +126,18 @@ class LogSum:
         rest = sum((((s - terms[end][0]) * x + o - terms[end][1]).exp() for s, o in others), arb(0)).upper()
         own = arb(0) if side < 0 else ball(self.spread) * y
         turn = rest.asin().upper() if rest < 1 else arb.pi().upper()
-        return self._within(((1 - rest) / (1 + rest)).union(arb(1)), own + arb(0, turn), y)
+        return self._within(y)(((1 - rest) / (1 + rest)).union(arb(1)), own + arb(0, turn))
 
-    def _within(self, ratio: arb, phase: arb, y: arb) -> tuple[arb, arb]:
+    def _within(self, y: arb) -> Callable[[arb, arb], tuple[arb, arb]]:
         """Both cut to where they must lie, also where a ball was too wide to tell."""
-        most = ball(self.spread) * y
-        ratio = ratio.max((most / 2).cos()).min(arb(1)) if ratio.is_finite() else (most / 2).cos().union(arb(1))
-        return ratio, phase.max(arb(0)).min(most) if phase.is_finite() else arb(0).union(most)
+        most, zero, one = ball(self.spread) * y, arb(0), arb(1)
+        least = (most / 2).cos()
+
+        def cut(ratio: arb, phase: arb) -> tuple[arb, arb]:
+            ratio = ratio.max(least).min(one) if ratio.is_finite() else least.union(one)
+            return ratio, phase.max(zero).min(most) if phase.is_finite() else zero.union(most)
+
+        return cut
 
     # ------------------------------------------------------------------------------------------------------- estimates
 
@@ -136,16 +153,32 @@ class LogSum:
         """Points where neighbouring terms are equal, and the length over which that changes (estimates)."""
         return tuple(((b[1] - a[1]) / (a[0] - b[0]), 1.0 / (b[0] - a[0])) for a, b in pairwise(self._floats))
 
-    def estimate(self, x: float) -> float:
-        """``g(x)`` in floats."""
-        if len(self._floats) == 1:
-            ((slope, offset),) = self._floats
-            return slope * x + offset
+    @cached_property
+    def estimate(self) -> Callable[[float], float]:
+        """``g`` in floats: asked for very often, mostly of one or two terms."""
+        (slope, offset), *others = self._floats
+        if not others:
+            return lambda x: slope * x + offset
+        if len(others) > 1:
+            return self._estimate_of_many
+        ((second, shift),), exp, log = others, math.exp, math.log
+
+        def of_two(x: float) -> float:
+            one, other = slope * x + offset, second * x + shift
+            return one + log(1.0 + exp(other - one)) if one >= other else other + log(exp(one - other) + 1.0)
+
+        return of_two
+
+    def _estimate_of_many(self, x: float) -> float:
         top, sizes = self._sizes(x)
         return top + math.log(sum(sizes))
 
     def _sizes(self, x: float) -> tuple[float, list[float]]:
         """``ln`` of the largest term, and all terms over it."""
+        if len(self._floats) == 2:
+            (slope, offset), (second, shift) = self._floats
+            one, other = slope * x + offset, second * x + shift
+            return (one, [1.0, math.exp(other - one)]) if one >= other else (other, [math.exp(one - other), 1.0])
         exponents = [slope * x + offset for slope, offset in self._floats]
         top = max(exponents)
         return top, [math.exp(e - top) for e in exponents]
@@ -160,6 +193,10 @@ class LogSum:
         """``g''(x)`` in floats: the variance of the centre."""
         _, sizes = self._sizes(x)
         total = sum(sizes)
+        if len(sizes) == 2:
+            (low, _), (high, _) = self._floats
+            mean = (sizes[0] * low + sizes[1] * high) / total
+            return (sizes[0] * (low - mean) ** 2 + sizes[1] * (high - mean) ** 2) / total
         mean = sum(size * f[0] for size, f in zip(sizes, self._floats, strict=True)) / total
         return sum(size * (f[0] - mean) ** 2 for size, f in zip(sizes, self._floats, strict=True)) / total
 
@@ -174,5 +211,8 @@ class LogSum:
         if len(floats) == 1:
             return 0.0, 0.0
         (_, sizes), low = self._sizes(x), floats[0][0]
+        if len(sizes) == 2:
+            total = sizes[0] + sizes[1] * cmath.rect(1.0, (floats[1][0] - low) * y)
+            return math.log(max(1e-300, abs(total)) / (sizes[0] + sizes[1])), cmath.phase(total)
         total = sum(size * cmath.rect(1.0, (f[0] - low) * y) for size, f in zip(sizes, floats, strict=True))
         return math.log(max(1e-300, abs(total)) / sum(sizes)), cmath.phase(total)

@@ -26,7 +26,7 @@ from hockeystick.exact.balls import LOW_BITS, ball, precision, working_bits
 from hockeystick.exact.integrand import Integrand, LiftedCells
 from hockeystick.exact.layers import Layers
 from hockeystick.exact.logsum import LogSum
-from hockeystick.exact.transform import Decay, Line, Sketch, Transform, turned
+from hockeystick.exact.transform import POWERS, Decay, Line, Sketch, Transform, turned
 
 _FAR = 30.0  # in standard deviations of the loss: where shifted lines begin to be the better bound
 
@@ -69,6 +69,7 @@ class MixtureTransform(Transform):
         """The supremum of the negative of the loss."""
         return _outer_ratio(self.q, self.p, upper=self.direction < 0)
 
+    @lru_cache(maxsize=32)  # noqa: B019 - frozen and hashable; rules, sketches and bounds ask for the same few
     def _integrand(self, theta: Fraction) -> Integrand:
         return Integrand(self.p, self.q, theta)
 
@@ -86,7 +87,9 @@ class MixtureTransform(Transform):
         target = working_bits() * math.log(2.0) + 4.0
         low, high = integrand.strip(target, float(reach))
         height, width = (low + high) / 2, (high - low) / 2
-        modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in (low, high)), arb(0))
+        edges = (low, high) if reach else (high,)  # at s = 0 both sides are alike
+        modulus = sum((integrand.lifted_cells(y, reach).bound(arb(0), ball(reach)) for y in edges), arb(0))
+        modulus *= 2 // len(edges)
         with precision(LOW_BITS):
             growth = float(modulus.log()) - self.sketch(integrand.tilt).log_moment
         longest = 2.0 * math.pi * float(width) / (target + max(0.0, growth))
@@ -116,7 +119,7 @@ class MixtureTransform(Transform):
         """Enclosures of ``M(z)`` at the points of a line."""
         rule = self._rule(self._integrand(line.theta), line.reach)
         blur = acb(arb(0, rule.error), arb(0, rule.error))
-        with precision(working_bits() + math.ceil(0.75 * float(rule.height) ** 2)):
+        with precision(working_bits() + math.ceil(0.75 * float(rule.height) ** 2) + (POWERS if line.nodes else 0)):
             values, losses = self._points(line.theta, rule)
             first = acb((sum(values, acb(0)) + blur).real)  # M is real on the real line
             return [first, *(one + blur for one in turned(values, losses, line))]

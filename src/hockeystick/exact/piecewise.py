@@ -147,6 +147,15 @@ def _series(function: Callable[[acb], acb], bits: int) -> _Series:
     return _Series(tuple(found.entries()), best[1])
 
 
+@lru_cache(maxsize=32)
+def _atoms(transform: LaplaceTransform, bits: int) -> tuple[arb, arb, arb, arb]:
+    """``(l, D, A, B)`` of a step, at so many bits: the density asks for them at every point."""
+    with precision(bits):
+        ends = transform.atoms()
+        (low, mass), (high, other) = ends if transform.a > transform.b else reversed(ends)
+        return low, high - low, mass, other
+
+
 @final
 @dataclass(frozen=True)
 class _Step:
@@ -156,9 +165,7 @@ class _Step:
 
     def atoms(self) -> tuple[arb, arb, arb, arb]:
         """``(l, D, A, B)``."""
-        ends = self.transform.atoms()
-        (low, mass), (high, other) = ends if self.transform.a > self.transform.b else reversed(ends)
-        return low, high - low, mass, other
+        return _atoms(self.transform, working_bits())
 
     def density(self, u: acb) -> acb:
         """phi, analytic wherever it is finite.

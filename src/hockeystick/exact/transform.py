@@ -17,7 +17,9 @@ from flint import acb, acb_mat, arb
 
 from hockeystick.exact.balls import ball
 
-_BLOCK = 32  # points of a line that one row of a product answers: neighbours are one turn away, not many
+_BLOCK = 32  # points of a line that one row of a product answers
+POWERS = 16
+"""Bits that powers of up to 2^30 lose by being turned, box by box, and more."""
 
 
 @final
@@ -105,19 +107,33 @@ class Transform(ABC):
 
 
 def turned(values: Sequence[acb | arb], losses: Sequence[acb], line: Line) -> list[acb]:
-    """Enclosures of ``sum_j values_j e^{m step losses_j}`` at the points m >= 1 of a line, losses times i."""
-    angles = [loss * ball(line.step) for loss in losses]
-    starts = [
-        [(angle * m).exp() * value for angle, value in zip(angles, values, strict=True)]
-        for m in range(0, line.nodes, _BLOCK)
-    ]
-    turns = [[(angle * m).exp() for m in range(1, min(_BLOCK, line.nodes) + 1)] for angle in angles]
-    return (acb_mat(starts) * acb_mat(turns)).entries()[: line.nodes] if line.nodes else []
+    """Enclosures of ``sum_j values_j e^{m step losses_j}`` at the points m >= 1 of a line, losses times i.
+
+    Narrow where the working precision has ``POWERS`` bits to spare.
+    """
+    if not line.nodes:
+        return []
+    step, rows = ball(line.step), -(-line.nodes // _BLOCK)
+    starts, turns = [], []
+    for value, loss in zip(values, losses, strict=True):
+        angle = loss * step
+        starts.append([power * value for power in powers_of((angle * _BLOCK).exp(), rows)])
+        turns.append(powers_of(angle.exp(), min(_BLOCK, line.nodes) + 1)[1:])
+    return (acb_mat(starts).transpose() * acb_mat(turns)).entries()[: line.nodes]
+
+
+def powers_of(base: acb, count: int) -> list[acb]:
+    """The powers of exponents 0 to ``count - 1``, each of two of half its exponent: boxes are turned few times."""
+    found = [acb(1), base]
+    for m in range(2, count):
+        found.append(found[m // 2] * found[m - m // 2])
+    return found[:count]
 
 
 def half_sum(values: Sequence[acb], angle: arb) -> arb:
-    """Enclosure of the real part of ``values_0 / 2 + sum_m values_m e^{i m angle}``."""
-    turned_on = ((value * acb(0, angle * m).exp()).real for m, value in enumerate(values[1:], start=1))
+    """Enclosure of the real part of ``values_0 / 2 + sum_m values_m e^{i m angle}``, narrow as ``turned`` is."""
+    powers = powers_of(acb(0, angle).exp(), len(values))
+    turned_on = ((value * power).real for value, power in zip(values[1:], powers[1:], strict=True))
     return sum(turned_on, values[0].real / 2)
 
 

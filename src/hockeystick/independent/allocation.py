@@ -84,11 +84,11 @@ def _phi(square: Fraction, z: Any, bits: int) -> Any:
     if not 2 * real(v) * m < arb.pi() / 2:
         raise UnreachedError("the path would leave the half-plane")
     end = math.ceil(math.sqrt(2.0 * bits * math.log(2.0)) + float(v)) + 1
-    root = (2 * arb.pi()).sqrt()
+    root, shift, half = (2 * arb.pi()).sqrt(), acb(0, real(v)), m * m / 2
 
     def f(x: Any, _: bool) -> Any:
-        w = x - acb(0, real(v))
-        return (-w * w / 2 - z * (m * w - m * m / 2).exp()).exp() / root
+        w = x - shift
+        return (-w * w / 2 - z * (m * w - half).exp()).exp() / root
 
     rest = 2 * (real(v * v) / 2).exp() * normal_tail(real(end))
     return integral(f, -end, end) + disc(rest)

@@ -57,7 +57,7 @@ class Mixture(Law):
     def _log(self, side: int, x: Any, analytic: bool) -> Any:
         terms, fixed = self._terms[side], self._fixed[side]
         if not terms:
-            return acb(fixed.log())
+            return acb(0) if fixed == 1 else acb(fixed.log())
         if len(terms) == 1:
             ((c, w),) = terms
             return x * c + w if fixed == 0 else ((x * c + w).exp() + fixed).log(analytic=analytic)
@@ -231,9 +231,11 @@ class JoinedNormal(Powers):
         cut, rest = self._cut(z.real)
         root = (2 * real(0).pi()).sqrt()
 
+        more = 1 + z
+
         def f(x: Any, analytic: bool) -> Any:
             log = self.r(self._base(x)).log(analytic=analytic)
-            return ((log * (1 + z)).exp() + (-log * z).exp()) * (-x * x / 2).exp() / root
+            return ((log * more).exp() + (-log * z).exp()) * (-x * x / 2).exp() / root
 
         return integral(f, self.m / 2, cut, size) + disc(2 * rest) + self._centre()
 
