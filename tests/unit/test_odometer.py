@@ -408,7 +408,7 @@ def test_a_tolerance_that_no_lattice_has_is_answered() -> None:
 
 @pytest.mark.parametrize("tolerance", [5e-324, 1e-320, 1e200, 1e308])
 def test_any_tolerance_is_answered(tolerance: float) -> None:
-    odometer = hs.Odometer(1e-5, "remove", tolerance=tolerance)
+    odometer = hs.Odometer(1e-5, "remove", tolerance=tolerance, points=1 << 14)
     odometer.step(hs.Gaussian(2.0).poisson(0.1), count=10)
     assert_agree(odometer.epsilon(), hs.account(odometer.composition, "remove").epsilon(1e-5))
     assert hs.Odometer.from_json(odometer.to_json()).epsilon().sides == odometer.epsilon().sides
