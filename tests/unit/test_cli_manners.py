@@ -170,7 +170,7 @@ title = "A run whose title goes on for so long that no line of a terminal holds 
 mechanism = "gaussian"
 noise_multiplier = 1.0
 sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
-count = 200
+count = 2000
 name = "training"
 note = "a note that goes on for a while as well, so that it has to be continued on the line below it"
 [[steps]]
