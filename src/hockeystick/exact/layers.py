@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 from flint import arb
@@ -68,9 +69,14 @@ class Layers(Decay):
         with precision(LOW_BITS):
             half = s.lower() / 2
             total = arb(1)
-            for m, l in zip(self.masses, self.widths, strict=True):
-                total -= arb(m) * (1 - _majorant(half * arb(l)))
+            for m, l in self._balls:
+                total -= m * (1 - _majorant(half * l))
             return total
+
+    @cached_property
+    def _balls(self) -> list[tuple[arb, arb]]:
+        """Masses and widths as balls, exactly."""
+        return [(arb(m), arb(l)) for m, l in zip(self.masses, self.widths, strict=True)]
 
 
 def _majorant(x: arb) -> arb:

@@ -138,15 +138,25 @@ class LogSum:
 
     def estimate(self, x: float) -> float:
         """``g(x)`` in floats."""
-        if len(self._floats) == 1:
-            ((slope, offset),) = self._floats
+        floats = self._floats
+        if len(floats) == 1:
+            ((slope, offset),) = floats
             return slope * x + offset
+        if len(floats) == 2:  # by far the most frequent
+            (slope, offset), (other, shift) = floats
+            one, two = slope * x + offset, other * x + shift
+            return one + math.log(1.0 + math.exp(two - one)) if one > two else two + math.log(math.exp(one - two) + 1.0)
         top, sizes = self._sizes(x)
         return top + math.log(sum(sizes))
 
     def _sizes(self, x: float) -> tuple[float, list[float]]:
         """``ln`` of the largest term, and all terms over it."""
-        exponents = [slope * x + offset for slope, offset in self._floats]
+        floats = self._floats
+        if len(floats) == 2:
+            (slope, offset), (other, shift) = floats
+            one, two = slope * x + offset, other * x + shift
+            return (one, [1.0, math.exp(two - one)]) if one > two else (two, [math.exp(one - two), 1.0])
+        exponents = [slope * x + offset for slope, offset in floats]
         top = max(exponents)
         return top, [math.exp(e - top) for e in exponents]
 
@@ -174,5 +184,9 @@ class LogSum:
         if len(floats) == 1:
             return 0.0, 0.0
         (_, sizes), low = self._sizes(x), floats[0][0]
+        if len(floats) == 2:
+            (first, second), angle = sizes, (floats[1][0] - low) * y
+            both = complex(first + second * math.cos(angle), 0.0 + second * math.sin(angle))  # no -0
+            return math.log(max(1e-300, abs(both)) / (first + second)), cmath.phase(both)
         total = sum(size * cmath.rect(1.0, (f[0] - low) * y) for size, f in zip(sizes, floats, strict=True))
         return math.log(max(1e-300, abs(total)) / sum(sizes)), cmath.phase(total)
