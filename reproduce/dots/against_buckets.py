@@ -44,7 +44,7 @@ __all__ = ["Comparison", "Limits", "Roundings", "compare"]
 
 COUNTS = {"full": (500, 1000, 2000, 4000, 8000), "reduced": (500,)}
 PEERS_AT = (500, 2000, 8000)
-REPEATS = {"full": 5, "reduced": 3}
+REPEATS = {"full": 5, "reduced": 1}
 ADJACENCY = {"full": "add-remove", "reduced": "remove"}
 REPEATS_FINE = {"full": 3, "reduced": 1}
 

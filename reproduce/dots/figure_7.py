@@ -46,7 +46,7 @@ STEP = hs.Gaussian(NOISE).poisson(RATE)
 SPACING, FINE = 0.005, 0.00075
 STEPS = {"full": (500, 1000, 2000, 4000, 8000), "reduced": (500,)}
 PEERS_AT = (500, 2000, 8000)
-REPEATS = {"full": 9, "reduced": 3}
+REPEATS = {"full": 9, "reduced": 1}
 
 
 def make(sheet: Sheet, size: Size) -> None:

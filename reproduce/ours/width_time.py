@@ -31,7 +31,7 @@ NAMES = {"full": ("dpsgd", "million-steps"), "reduced": ("dpsgd",)}
 TITLES = {"dpsgd": "noise 1, rate 0.01, 2000 steps", "million-steps": "noise 10, rate 0.001, 10⁶ steps"}
 TOLERANCES = {"full": (1e-1, 1e-2, 1e-3, 1e-4, 1e-5), "reduced": (1e-1, 1e-4)}
 DIGITS: dict[Size, tuple[int, ...]] = {"full": (12,), "reduced": ()}
-REPEATS = 5
+REPEATS: dict[Size, int] = {"full": 5, "reduced": 1}
 REPEATS_LATTICE: dict[Size, int] = {"full": 3, "reduced": 1}
 LIMITS = Limits(seconds=30.0, memory=4 << 30)
 
@@ -105,7 +105,7 @@ def _ours(case: Case, size: Size) -> list[Answer]:
         lower, upper, _ = answers[0]
         return Answer(look, label, setting, lower, upper, float(np.median([one[2] for one in answers])))
 
-    found = [ask("hockeystick", LOOKS["hockeystick"].label, "default", DEFAULT, REPEATS)]
+    found = [ask("hockeystick", LOOKS["hockeystick"].label, "default", DEFAULT, REPEATS[size])]
     for tolerance in TOLERANCES[size]:
         accountant = Certified(tolerance, engine="lattice")
         found.append(

@@ -91,7 +91,7 @@ def _two_steps_by_quadrature(direction: str, epsilon: float) -> float:
     from scipy.integrate import quad
 
     def densities(x: float) -> tuple[float, float]:
-        off, on = (math.exp(-abs(x - centre) / SCALE) / (2.0 * SCALE) for centre in (0.0, 1.0))
+        off, on = math.exp(-abs(x) / SCALE) / (2.0 * SCALE), math.exp(-abs(x - 1.0) / SCALE) / (2.0 * SCALE)
         mixed = (1.0 - RATE) * off + RATE * on
         return (off, mixed) if direction == "add" else (mixed, off)
 

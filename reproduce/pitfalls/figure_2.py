@@ -28,7 +28,7 @@ PRECISION = {"full": 1e-4, "reduced": 1e-2}  # relative distance of the noise re
 WITHIN = (0.1, 5000.0)  # of the noise
 RATES = {
     "full": tuple(Fraction(round(10_000_000 * 10.0 ** (i / 4.0 - 4.0)), 10_000_000) for i in range(17)),
-    "reduced": (Fraction(3, 10_000), Fraction(1, 1000), Fraction(3, 10), Fraction(1)),
+    "reduced": (Fraction(3, 10_000), Fraction(9, 10_000), Fraction(3, 10), Fraction(1)),
 }
 
 _MARKERS = {1.0: "o", 2.0: "^", 5.0: "D", 10.0: "s"}

@@ -36,7 +36,7 @@ def sgd(noise: float) -> Composition:
 
 def true_delta(run: Composition, epsilon: float, adjacency: str = "add-remove") -> tuple[Fraction, Fraction]:
     """Exact enclosure of delta, over the directions of the relation."""
-    found = [exact_delta(run.pairs(direction), epsilon, digits=8) for direction in directions(adjacency)]
+    found = [exact_delta(run.pairs(direction), epsilon, digits=7) for direction in directions(adjacency)]
     return max(Fraction(one.lower) for one in found), max(Fraction(one.upper) for one in found)
 
 

@@ -170,7 +170,7 @@ title = "A run whose title goes on for so long that no line of a terminal holds 
 mechanism = "gaussian"
 noise_multiplier = 1.0
 sampling = { scheme = "poisson", batch_size = 500, population = 50_000 }
-count = 200
+count = 2000
 name = "training"
 note = "a note that goes on for a while as well, so that it has to be continued on the line below it"
 [[steps]]
@@ -347,7 +347,7 @@ def test_a_target_at_every_delta_is_warned_of_and_a_floor_helps(capsys: pytest.C
     everywhere = told(capsys, asked)
     assert everywhere.startswith("noise multiplier = 63.2")
     assert "--floor" in everywhere
-    above = told(capsys, f"{asked} --floor 1e-6 --tolerance 1e-2")
+    above = told(capsys, f"{asked} --floor 1e-6 --tolerance 1e-2 --precision 1e-2")
     assert "note: mu-GDP at every delta" not in above
     assert "above delta 1e-6" in above
     assert float(above.split()[3]) < 5.0

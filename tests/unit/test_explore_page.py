@@ -26,12 +26,12 @@ CONTROLS = {
     "steps": "3000",
     "delta": "1e-6",
     "rate": "0.02",
-    "adjacency": "substitute",
     "given": "batch",
     "batch_size": "700",
     "examples": "60000",
     "duration": "epochs",
     "epochs": "15",
+    "adjacency": "substitute",  # late: pictures by rate take longest under it
     "batches": "shuffled",
 }
 

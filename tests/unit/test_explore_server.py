@@ -88,7 +88,9 @@ def test_the_server_answers_what_the_functions_answer(client: TestClient) -> Non
         assert client.post(f"/api/{view}", json=BY_RATE).status_code == 200
 
 
-@pytest.mark.parametrize("fields", [BY_RATE, BY_SIZE, FIXED_SIZE, BY_RATE | {"adjacency": "substitute"}])
+@pytest.mark.parametrize(
+    "fields", [BY_RATE, BY_SIZE, FIXED_SIZE | {"noise_multiplier": 2.0}, BY_RATE | {"adjacency": "substitute"}]
+)
 def test_page_python_and_command_give_the_same_digits(
     fields: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

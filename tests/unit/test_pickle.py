@@ -103,7 +103,7 @@ def test_a_curve_that_was_copied_gives_the_same_answers(name: str, adjacency: st
         with pytest.raises(hs.UnknownPairError):
             hs.account(run, adjacency)
         return
-    curve = hs.account(run, adjacency)
+    curve = hs.account(run, adjacency, tolerance=0.1)
     fresh = pickle.dumps(curve)
     answer = curve.delta([0.2, 0.4])
     for copied in (pickle.loads(fresh), copy.deepcopy(curve)):  # noqa: S301 - our own
@@ -151,7 +151,7 @@ def test_a_contradiction_can_be_copied() -> None:
 
 
 def test_a_curve_may_be_asked_from_eight_threads_at_once() -> None:
-    epsilons = [0.1 * k for k in range(16)]
+    epsilons = [0.2 * k for k in range(8)]
     run = hs.Gaussian(1.5).poisson(0.1) * 20 + hs.Laplace(3.0) * 2
     alone = {epsilon: hs.account(run).delta(epsilon) for epsilon in epsilons}
     shared = hs.account(run)

@@ -102,7 +102,7 @@ def test_noise_that_nothing_proves_unsafe_has_no_lower_side() -> None:
     assert np.asarray(band.lower).tolist() == [1e-6, 0.0, found[2].unsafe]
     assert np.asarray(band.upper).tolist() == [1e-6, found[1].value, found[2].value]
     above_alone = hs.dpsgd.noise_multipliers_for(
-        epsilon=1.0, delta=1e-6, steps=100, rates=[0.01], accountant=hs.accountants.Moments(), precision=1e-2
+        epsilon=1.0, delta=1e-6, steps=1, rates=[0.01], accountant=hs.accountants.Moments(), precision=1e-2
     )
     assert between(above_alone).lower == 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,20 +62,21 @@ def made(specification: Specification) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def kept() -> dict[tuple[Specification, str], dict[str, Any]]:
+def kept() -> dict[tuple[Specification, str], bytes]:
     """The receipts that were computed, by what they are of."""
     return {}
 
 
 @pytest.fixture
-def computed_once(kept: dict[tuple[Specification, str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+def computed_once(kept: dict[tuple[Specification, str], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification that computes each distinct specification only once, for tests with hundreds of edits."""
 
     def remembered(specification: Specification, *, created: str) -> dict[str, Any]:
         key = (specification, created)
         if key not in kept:
-            kept[key] = receipt(specification, created=created)
-        return copy.deepcopy(kept[key])
+            kept[key] = pickle.dumps(receipt(specification, created=created))
+        made: dict[str, Any] = pickle.loads(kept[key])  # noqa: S301 - made here
+        return made
 
     monkeypatch.setattr(verification, "receipt", remembered)
 
@@ -92,9 +94,11 @@ def numbers(value: Any, path: Keys = ()) -> Iterator[Keys]:
 
 
 def edited(document: dict[str, Any], path: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
+    """The document with another value in one place; the rest of it is shared."""
+    changed = copy.copy(document)
     holder: Any = changed
     for key in path[:-1]:
+        holder[key] = copy.copy(holder[key])
         holder = holder[key]
     holder[path[-1]] = change(holder[path[-1]])
     return changed

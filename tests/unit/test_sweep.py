@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import multiprocessing
+import shutil
 import signal
 import sys
 import time
@@ -64,6 +65,25 @@ def expected() -> list[tuple[float, float]]:
     return [alone(noise, rate, steps) for noise in (0.7, 1.0, 2.0) for rate in (0.001, 0.01) for steps in GRID["steps"]]
 
 
+@functools.cache
+def plain() -> Sweep:
+    """The whole grid, by one worker."""
+    return swept()
+
+
+@pytest.fixture(scope="module")
+def rows_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("swept") / "rows.csv"
+    assert sides(swept(file=path)) == expected()
+    return path
+
+
+@pytest.fixture
+def kept(rows_once: Path, tmp_path: Path) -> Path:
+    """The rows of the whole grid, in a file of its own."""
+    return Path(shutil.copy(rows_once, tmp_path))
+
+
 def backwards(work: Callable[[Any], Any], chunks: Iterable[Any]) -> Iterator[Any]:
     """Like map, one chunk after the other, the last one computed first."""
     results = [work(chunk) for chunk in reversed(list(chunks))]
@@ -100,11 +120,14 @@ def test_a_cluster_that_says_how_many_workers_it_has_gets_a_few_chunks_for_each(
             sizes.append(len(chunk))
             return super().submit(work, chunk)
 
-    noises = np.geomspace(0.7, 2.0, 12).tolist()
+    def closed(noise: float, rate: float, steps: int) -> Composition:
+        return hs.Gaussian(noise * (1.0 + rate)) * steps
+
+    grid = GRID | {"noise": np.geomspace(10.0, 20.0, 12).tolist(), "delta": 1e-5}
     with Cluster(1) as cluster:
-        found = swept(noise=noises, workers=cluster)
+        found = hs.sweep(closed, **grid, workers=cluster)
     assert sizes == [1, 3, *[12] * 7, 8]  # after the first ones, runs of a law stay together
-    assert found.rows == swept(noise=noises).rows
+    assert found.rows == hs.sweep(closed, **grid).rows
 
 
 def test_delta_relation_and_target_may_be_axes() -> None:
@@ -185,13 +208,16 @@ def test_values_found_are_proved_safe_and_their_neighbours_unsafe() -> None:
             assert safe == found.bound.upper[i, j]  # type: ignore[index]
             for value, met in ((safe, True), (unsafe, False)):
                 run = plan(value, rate, 1000)
-                ends = (exact_delta(run.pairs(d), epsilon, digits=9).high for d in ("remove", "add"))
-                assert all(end <= Fraction(1e-6) for end in ends) == met
+                truths = (exact_delta(run.pairs(d), epsilon, digits=7) for d in ("remove", "add"))
+                if met:
+                    assert all(truth.high <= Fraction(1e-6) for truth in truths)
+                else:
+                    assert any(truth.low > Fraction(1e-6) for truth in truths)
 
 
 def test_what_is_found_does_not_depend_on_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "_LINE", 8)
-    rates = [0.01 * 1.03**i for i in range(18)]  # of three lines, side by side or not
+    monkeypatch.setattr(plans, "_LINE", 4)
+    rates = [0.01 * 1.03**i for i in range(10)]  # of three lines, side by side or not
     one, two = (hs.sweep(plan, **LEAST | {"rate": rates}, epsilon=1.0, workers=workers) for workers in (1, 2))
     assert one.rows == two.rows
 
@@ -342,7 +368,7 @@ def test_a_sweep_goes_on_where_it_was_interrupted(tmp_path: Path, ending: str) -
     found = swept(workers=counted(asked), resume=path)
     assert sum(asked) == 19
     assert sides(found) == expected()
-    assert found.rows == swept().rows
+    assert found.rows == plain().rows
     again = swept(workers=stopping(0), resume=path)  # all is there: nobody is asked
     assert again.rows == found.rows
 
@@ -373,12 +399,10 @@ def test_calibrations_go_on_and_find_the_same(tmp_path: Path) -> None:
     assert hs.sweep(plan, **asked, resume=path).rows == hs.sweep(plan, **asked).rows
 
 
-def test_a_line_cut_short_is_computed_again(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    swept(file=path)
-    path.write_bytes(path.read_bytes()[:-40])
+def test_a_line_cut_short_is_computed_again(kept: Path) -> None:
+    kept.write_bytes(kept.read_bytes()[:-40])
     asked: list[int] = []
-    assert sides(swept(workers=counted(asked), resume=path)) == expected()
+    assert sides(swept(workers=counted(asked), resume=kept)) == expected()
     assert sum(asked) == 1
 
 
@@ -405,11 +429,9 @@ def test_files_are_read_by_pandas(tmp_path: Path, ending: str) -> None:
     ],
     ids=str,
 )
-def test_rows_of_another_sweep_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
-    path = tmp_path / "rows.csv"
-    swept(file=path)
+def test_rows_of_another_sweep_are_refused(kept: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="holds another sweep"):
-        swept(resume=path, **changes)
+        swept(resume=kept, **changes)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -502,20 +524,17 @@ def test_a_folder_that_is_not_there_is_told_before_anything_is_computed(tmp_path
         (lambda rows: rows + b'"' + b"x" * 200_000 + b'"\n', "is damaged: field larger"),
     ],
 )
-def test_a_damaged_row_is_named_with_its_file(tmp_path: Path, change: Callable[[bytes], bytes], what: str) -> None:
-    path = tmp_path / "rows.csv"
-    swept(file=path)
-    path.write_bytes(change(path.read_bytes()))
+def test_a_damaged_row_is_named_with_its_file(kept: Path, change: Callable[[bytes], bytes], what: str) -> None:
+    kept.write_bytes(change(kept.read_bytes()))
     with pytest.raises(ValueError, match=rf"rows\.csv {what}"):
-        swept(resume=path)
+        swept(resume=kept)
 
 
-def test_sides_that_are_no_bracket_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    found = swept(file=path)
-    path.write_text(path.read_text(encoding="utf-8").replace(repr(found.rows[3].upper), "nan"), encoding="utf-8")
+def test_sides_that_are_no_bracket_are_refused(kept: Path) -> None:
+    upper = repr(expected()[3][1])
+    kept.write_text(kept.read_text(encoding="utf-8").replace(upper, "nan"), encoding="utf-8")
     with pytest.raises(ValueError, match=r"rows\.csv is damaged: .* is not at most nan"):
-        swept(resume=path)
+        swept(resume=kept)
 
 
 def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
@@ -531,15 +550,13 @@ def test_a_part_that_is_cut_short_is_named(tmp_path: Path) -> None:
 
 
 def test_a_line_cut_short_is_taken_out_without_writing_the_others_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "rows.csv"
-    swept(file=path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-20])
     monkeypatch.setattr(Path, "write_bytes", None)  # which a kill could cut short, with all that was kept
-    assert sides(swept(resume=path)) == expected()
-    assert path.read_bytes() == whole
+    assert sides(swept(resume=kept)) == expected()
+    assert kept.read_bytes() == whole
 
 
 # ---------------------------------------------------------------------------------------------------------- tables
@@ -556,7 +573,7 @@ def test_tables_have_a_row_a_plan() -> None:
 def test_pandas_and_xarray_label_the_brackets() -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("xarray")
-    found = swept()
+    found = plain()
     assert found.to_pandas().to_dict("list") == found.to_table()
     labelled = found.to_xarray()
     assert labelled["epsilon_upper"].dims == ("noise", "rate", "steps")

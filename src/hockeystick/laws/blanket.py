@@ -120,13 +120,11 @@ def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float
     """
     top = float(np.abs(value).max())
 
-    def change(theta: float) -> float:
-        return float(mass @ np.expm1(theta * value))
-
     grid = 2.0 ** np.linspace(-30.0, 9.0, _TILTS) / top
-    usable = [t for t in map(float, grid) if 1.0 + change(t) >= _SMALLEST]  # the first at least
-    theta = min(usable, key=lambda t: n * math.log1p(change(t)) - 2.0 * math.log(t))
-    total = 1.0 + change(theta)
+    change: dict[float, float] = {t: float(mass @ np.expm1(t * value)) for t in grid.tolist()}
+    usable = [t for t in change if 1.0 + change[t] >= _SMALLEST]  # the first at least
+    theta = min(usable, key=lambda t: n * math.log1p(change[t]) - 2.0 * math.log(t))
+    total = 1.0 + change[theta]
     k = n * math.log(total)
     tilted = mass * np.exp(theta * value)
     spread = math.sqrt(n * float(tilted @ value**2) / total)

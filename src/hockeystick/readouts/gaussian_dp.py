@@ -13,7 +13,6 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -67,10 +66,11 @@ def _closed_form(mu: float, epsilon: float) -> _ClosedForm:
         delta = e^{epsilon / 2} int_0^mu phi(epsilon / m) e^{-m^2 / 8} dm
               in [e^{-mu^2 / 8}, 1] e^{epsilon / 2} mu phi(z) (1 - z R(z)).
     """
-    z, half = Fraction(epsilon) / Fraction(mu), Fraction(mu) / 2
-    if z - half > _FAR:
+    (e, e_unit), (m, m_unit) = epsilon.as_integer_ratio(), mu.as_integer_ratio()
+    z, half, unit = 2 * e * m_unit * m_unit, m * m * e_unit, 2 * e_unit * m * m_unit  # exactly, in shares of the unit
+    if z - half > int(_FAR) * unit:
         return _ClosedForm((-math.inf, -_FAR), (-math.exp(-700.0), 0.0))
-    (w_low, w_high), (v_low, v_high) = _floats(abs(z - half)), _floats(z + half)
+    (w_low, w_high), (v_low, v_high) = _floats(abs(z - half), unit), _floats(z + half, unit)
     if z < half:
         smaller = _log_product(w_high, _mills(w_high)[0] + _mills(v_high)[0])[0]
         larger = min(_log_product(w_low, _mills(w_low)[1] + _mills(v_low)[1])[1], 0.0)
@@ -81,7 +81,7 @@ def _closed_form(mu: float, epsilon: float) -> _ClosedForm:
         log_delta = (smaller, _log_product(w_low, _mills(w_low)[1] - _mills(v_high)[0])[1])
         log_rest = (math.log(0.5) * (1.0 + 4.0 * U), 0.0)
     if mu <= 1.0:
-        low, high = _small_mu(mu, epsilon, _floats(z))
+        low, high = _small_mu(mu, epsilon, _floats(z, unit))
         log_delta = (max(log_delta[0], low), min(log_delta[1], high))
     return _ClosedForm(log_delta, log_rest)
 
@@ -95,9 +95,9 @@ def _small_mu(mu: float, epsilon: float, z: tuple[float, float]) -> tuple[float,
     return lower - slack - 4.0 * U * abs(lower), upper + slack + 4.0 * U * abs(upper)
 
 
-def _floats(value: Fraction) -> tuple[float, float]:
-    """Floats on both sides of a number of at least 0."""
-    near = float(value)
+def _floats(value: int, unit: int) -> tuple[float, float]:
+    """Floats on both sides of ``value / unit``, a number of at least 0."""
+    near = value / unit  # of integers: rounded once
     return max(math.nextafter(near, -math.inf), 0.0), math.nextafter(near, math.inf)
 
 

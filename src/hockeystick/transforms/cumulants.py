@@ -278,7 +278,7 @@ class Cumulants:
             )
             for group in groups.values()
         ]
-        self._ends = [np.array([_outermost(*one[:2]) for one in group]) for group in groups.values()]
+        self._ends = [np.nonzero([_outermost(*one[:2]) for one in group]) for group in groups.values()]
 
     def __call__(self, theta: float) -> tuple[float, float, float]:
         """K(theta), K'(theta), K''(theta)."""
@@ -299,11 +299,13 @@ class Cumulants:
 
     def _log_moments(self, tilts: Array) -> Array:
         value, lost = np.zeros_like(tilts), np.zeros(tilts.size, dtype=np.bool_)
-        for batch, ends in zip(self._batches, self._ends, strict=True):
-            exponents = batch.log_p + tilts[:, None, None] * batch.loss
+        for batch, (steps, nodes) in zip(self._batches, self._ends, strict=True):
+            exponents = tilts[:, None, None] * batch.loss
+            exponents += batch.log_p
             peak = exponents.max(axis=2, keepdims=True)
-            lost |= (ends & (exponents > peak - _RESOLVED)).any(axis=(1, 2))
-            logs = peak[:, :, 0] + np.log(np.exp(exponents - peak).sum(axis=2))
+            lost |= (exponents[:, steps, nodes] > peak[:, steps, 0] - _RESOLVED).any(axis=1)
+            exponents -= peak
+            logs = peak[:, :, 0] + np.log(np.exp(exponents, out=exponents).sum(axis=2))
             value = value + (logs * batch.counts).sum(axis=1)
         return np.where(lost, np.inf, value)
 
