@@ -43,6 +43,7 @@ def test_a_few_kinds_are_listed() -> None:
         (["1e-05 of 60,000", "0.001 of 60,000"], "1e-05 to 0.001 of 60,000"),
         (["batches of 256, then 3.", "batches of 64, then 3."], "batches of 64 to 256, then 3."),
         (["1,000 times", "12,000 times", "9 times"], "9 to 12,000 times"),
+        (["from -0.5 on", "from 0.25 on", "from -1 on"], "from -1 to 0.25 on"),
         (["e2 and 2nd stay", "e2 and 2nd stay"], "e2 and 2nd stay"),
     ],
 )

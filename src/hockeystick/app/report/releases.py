@@ -17,7 +17,7 @@ from hockeystick.app.spec.entries import StepEntry
 from hockeystick.app.spec.model import Specification, together
 
 _FEW = 5  # kinds of steps that are alike in words and are listed all the same
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w]|[.,]\d)")
+_NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w]|[.,]\d)")
 
 
 @final
