@@ -197,7 +197,7 @@ def asks_rare(engine: Engine, delta: float | None) -> bool:
     return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
 
 
-def _few_drawn(losses: RareSum) -> float:
+def _few_drawn(losses: RareSum) -> float:  # by `RARE_FIRST`
     return RARE_FIRST[(len(losses.laws) > 1) + losses.changes] * min(math.pow(1e-4 / losses.rate, RARE_FEWER), 1.0)
 
 

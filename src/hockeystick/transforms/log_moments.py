@@ -218,7 +218,7 @@ class TiltedRule(Columns):
     drift, drift_error : ndarray, shape (B,)
         ``sum_j w_j y_j`` and a bound on its error.
     spread : ndarray, shape (B,)
-        ``sum_j w_j y_j^2``: the tilted variance, to within the errors.
+        ``sum_j w_j y_j^2``: the tilted variance and the square of the drift, to within the errors.
     bend_error, slope_error : ndarray, shape (B,)
         c and d such that ``sum_j w_j (e^{i s y_j} - 1 - i s y_j)``, as computed, is off by at most ``min(c s^2, d s)``.
     weight_error : ndarray, shape (B,)
