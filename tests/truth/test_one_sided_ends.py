@@ -23,6 +23,7 @@ from hockeystick.engines.one_sided import line as line_code
 from hockeystick.engines.one_sided.curve import OneSidedCurve
 from hockeystick.engines.one_sided.kernels import Kernels
 from hockeystick.engines.one_sided.line import OneSidedLine
+from hockeystick.engines.one_sided.steps import AtomStep
 from hockeystick.engines.one_sided.terms import TILTS, Placed, Terms
 from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, doubts_of
 from hockeystick.laws.atom_table import AtomTable
@@ -268,7 +269,7 @@ def concentrated() -> tuple[OneSidedLine, float]:
     atoms = table(pair.pair("remove"))
     assert atoms is not None
     tilt = int(np.argmin(np.abs(TILTS - 2.0)))
-    line = OneSidedLine.of(Terms([(atoms, 1)]), Placed(0, tilt, 20.0), 1 << 14)
+    line = OneSidedLine.of(Terms([(AtomStep(atoms), 1)]), Placed(0, tilt, 20.0), 1 << 14)
     return line, float(Fraction(999, 1000) - Fraction(1, 2001))
 
 
@@ -299,7 +300,7 @@ def doubted(loss_error: float, error: float) -> AtomTable:
 def test_doubtful_masses_take_off_no_more_than_they_bring_back() -> None:
     """All as much smaller as they may be; with every loss between those that a period brings back."""
     error, tilt, period = 1e-3, int(np.argmin(np.abs(TILTS - 2.0))), 40.0
-    found = Terms([(doubted(0.0, error), 6)]).aliasing(Placed(0, tilt, period), 0.0)
+    found = Terms([(AtomStep(doubted(0.0, error)), 6)]).aliasing(Placed(0, tilt, period), 0.0)
     turn = float(TILTS[tilt]) * period
     brought = math.exp(-6.0 * error - turn) / -math.expm1(-turn)
     assert 0.9 * brought < found.lower <= brought
@@ -309,10 +310,10 @@ def test_doubtful_masses_take_off_no_more_than_they_bring_back() -> None:
 def test_bounds_on_terms_hold_what_outcomes_add_up_to(loss_error: float, error: float) -> None:
     """Of moments of 0 to 23 large losses, and of more together, all losses and masses as large as they may be."""
     steps, threshold = 30, 0.2
-    terms = Terms([(doubted(loss_error, error), steps)], threshold)
+    terms = Terms([(AtomStep(doubted(loss_error, error)), steps)], threshold)
     logs = terms.log_moments
     assert logs.shape == (25, TILTS.size)
-    ((atoms, _),), (cut,) = terms.steps, terms.cuts
+    atoms, (cut,) = doubted(loss_error, error), terms.cuts
     for tilt in range(17, TILTS.size - 160, 40):
         t = mpf(float(TILTS[tilt]))
         each = [
@@ -330,10 +331,11 @@ def test_bounds_on_terms_hold_what_outcomes_add_up_to(loss_error: float, error: 
 
 def test_doubts_of_a_single_step_are_not_damped() -> None:
     """Those of a factor that comes twice or more go with the size of the others."""
-    single, double = (doubts_of([TiltedStep.of(doubted(0.0, 0.0), count, 5, 2.0, 0)], 0) for count in (1, 2))
-    assert (single[0] == 0.0).all()
-    assert (single[1] > 0.0).all()
-    assert (double[0] > single[1] - 1e-14).all()
+    once, twice = (TiltedStep.of(doubted(0.0, 0.0), count, 5, 2.0, 0) for count in (1, 2))
+    assert (doubts_of([once], 0)[1] == once.doubts[0]).all()
+    assert (doubts_of([twice, twice], 0)[1] == 0.0).all()
+    assert (doubts_of([once, once, twice], 0)[1] == once.doubts[0]).all()
+    assert (doubts_of([once, once, twice], 0)[0] >= 4.0 * np.array(once.doubts[0])).all()
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -17,12 +17,13 @@ import hockeystick as hs
 from hockeystick.bound import Bound
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.enumeration.heaviest import HeaviestOutcomes
-from hockeystick.engines.enumeration.outcomes import table
+from hockeystick.engines.enumeration.outcomes import known_table, table
 from hockeystick.engines.one_sided import line as line_code
-from hockeystick.engines.one_sided import terms as terms_code
+from hockeystick.engines.one_sided import steps as steps_code
 from hockeystick.engines.one_sided.curve import OneSidedCurve, _Lines
 from hockeystick.engines.one_sided.kernels import KERNEL, Kernels
 from hockeystick.engines.one_sided.line import OneSidedLine
+from hockeystick.engines.one_sided.steps import AtomStep
 from hockeystick.engines.one_sided.terms import TILTS, Atoms, Placed, Terms
 from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, Transforms, doubts_of, weight_of
 from hockeystick.errors import TooManyOutcomesError
@@ -60,7 +61,7 @@ def pairs_of(parts: Parts) -> tuple[tuple[Pair, int], ...]:
 
 def terms_of(parts: Parts, threshold: float = math.inf) -> Terms:
     found = [(table(pair), count) for pair, count in pairs_of(parts)]
-    return Terms([(atoms, count) for atoms, count in found if atoms is not None], threshold)
+    return Terms([(AtomStep(atoms), count) for atoms, count in found if atoms is not None], threshold)
 
 
 def curve_of(parts: Parts, width: float = 1e-9, most: int = 1 << 20) -> OneSidedCurve:
@@ -232,7 +233,7 @@ def test_atoms_as_wrong_as_their_errors_keep_the_bracket_true(
 ) -> None:
     """All of them, or one that is off by far more than the others."""
     error = 1e-7
-    true = terms_code.table
+    true = steps_code.table
 
     def wrong(pair: Pair, log_drop: float = -math.inf) -> AtomTable | None:
         found = true(pair, log_drop)
@@ -251,7 +252,7 @@ def test_atoms_as_wrong_as_their_errors_keep_the_bracket_true(
 
     parts = [(pair_of((512, 256, 200, 56), (128, 384, 490, 22)), 6)]
     every = curve_of_all(parts)
-    monkeypatch.setattr(terms_code, "table", wrong)
+    monkeypatch.setattr(steps_code, "table", wrong)
     for epsilon in (0.0, 0.7, 2.0, 5.0):
         found, exact = curve_of(parts).delta(epsilon), every.delta(epsilon)
         assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
@@ -282,10 +283,12 @@ def test_transforms_of_steps_err_by_less_than_they_say(number: int) -> None:
     parts = RUNS["rare"]
     terms = terms_of(parts, 1.0 if number else math.inf)
     theta, frequency = 1.5, 0.37
-    steps = [TiltedStep.of(*step, cut, theta, number) for step, cut in zip(terms.steps, terms.cuts, strict=True)]
+    cuts = zip(terms.steps, terms.cuts, strict=True)
+    steps = [step.tilted(count, cut, theta, number) for (step, count), cut in cuts]
     transforms = Transforms(steps, number, frequency)
     doubts, whole = doubts_of(steps, number), weight_of(steps, number)
-    ((atoms, count),), cut = terms.steps, terms.cuts[0]
+    ((pair, count),), cut = pairs_of(parts), terms.cuts[0]
+    atoms = known_table(pair, -math.inf)
     centre = count * steps[0].centre
     kinds = zip((count - number, number), steps[0].kinds, strict=False)
     far = sum(times * float(weight @ np.abs(own)) for times, (weight, own) in kinds)
@@ -311,7 +314,8 @@ def test_transforms_of_steps_err_by_less_than_they_say(number: int) -> None:
 
 @pytest.mark.parametrize("field", ["loss", "log_p"])
 def test_an_atom_that_is_off_by_more_than_most_moves_a_transform_by_no_more_than_is_said(field: str) -> None:
-    atoms, theta, error = terms_of([(pair_of((10, 999, 991), (20, 990, 990)), 1)]).steps[0][0], 3.0, 1e-3
+    pair, theta, error = pair_of((10, 999, 991), (20, 990, 990)), 3.0, 1e-3
+    atoms = known_table(pair.pair("remove"), -math.inf)
     off = np.where(atoms.log_p == atoms.log_p.min(), error, 0.0)
     losses, masses = (off * (field == one) for one in ("loss", "log_p"))
     wrong = replace(atoms, loss_error=atoms.loss_error + losses, error=atoms.error + masses)
@@ -415,7 +419,7 @@ def test_atoms_left_out_are_added() -> None:
     atoms = table(pair.pair("remove"), math.log(1e-3))
     assert atoms is not None
     assert atoms.size == 2
-    terms = Terms([(atoms, 5)])
+    terms = Terms([(AtomStep(atoms), 5)])
     placed = Placed(0, int(np.argmin(np.abs(TILTS - 2.0))), 20.0)
     found = _Lines(terms, (OneSidedLine.of(terms, placed, 1 << 12),), (0.0, 0.0))
     for epsilon in (1.0, 3.0):

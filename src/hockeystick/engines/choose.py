@@ -1,10 +1,10 @@
 """Which engine answers, and what it may spend: every such choice is here, with the measurement that fixed it.
 
-In this order: closed forms; the outcomes one by one, where these are few, or of few steps of atoms those that matter;
-lines of rare large losses, where these are known to be much shorter; the contour, whose cost does not grow with steps,
-and one-sided lines where it leaves too much of atoms; lines of rare large losses, the outcomes where these are more,
-else the contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is
-the ``method`` of the result, and a note says why the contour did not.
+In this order: closed forms; outcomes one by one, where these are few, or of few steps of atoms those that matter; lines
+of rare large losses, where these are known to be shorter; the contour, whose cost does not grow with steps, and
+one-sided lines where it leaves too much of atoms or Laplace noise; lines of rare large losses, more outcomes, else the
+contour for fewer digits, and lattices. Decision 0009 says why the contour comes first. What answered is the ``method``
+of the result, and a note says why the contour did not.
 
 Nothing here is proved: each engine proves what it answers.
 """
@@ -42,8 +42,7 @@ FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
 
 SOME_OUTCOMES: Final = 1 << 20
-"""Outcomes of half the steps that are listed where the contour refuses: a second an answer, where the contour for fewer
-digits, and lattices, are a million times wider."""
+"""Outcomes of half the steps that are listed where the contour refuses: a second an answer, a millionth as wide."""
 
 SHORT_LISTS: Final = 5 << 17
 """Outcomes of half of few steps of atoms without end, or very many, that matter to a question: 0.1 to 0.4 s an answer.
@@ -223,21 +222,23 @@ class _ContourFirst:
     def __init__(self, losses: PairSum, tolerance: float, make_lattice: Callable[[], LatticeCurve]) -> None:
         finer = min(max(math.sqrt(EVERYDAY_TOLERANCE / tolerance), 1.0), 25.0)  # lattices then take longer, too
         self._work = int(CONTOUR_WORK * finer) * (1 + len(losses.parts) // SEVERAL_PARTS)
-        discrete = [pair.is_discrete for pair, _ in losses.parts]
-        self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and not any(discrete)
-        self._hasty, self._is_discrete = SLOW if self._few else (), all(discrete)
+        discrete = sum(pair.is_discrete for pair, _ in losses.parts)
+        banded = discrete + sum(pair.laplace_loss is not None for pair, _ in losses.parts)
+        self._is_discrete, self._is_banded = (found == len(losses.parts) for found in (discrete, banded))
+        self._few = losses.total_count <= FEW_STEPS and tolerance >= EVERYDAY_TOLERANCE and discrete == 0
+        self._hasty = SLOW if self._few or (self._is_banded and not self._is_discrete) else ()
         self.lists_first = self._is_discrete and losses.total_count <= FEW_STEPS
         self._may_list = self._is_discrete and losses.total_count <= SOME_STEPS
         self._on_lattice = all(pair.loss_quantum is not None for pair, _ in losses.parts)
-        self._parts, self._make_lattice = losses.parts, make_lattice
+        self._parts, self._losses, self._make_lattice = losses.parts, losses, make_lattice
         self._is_listed = self._is_discrete and _enumerated().serves_in_halves(losses.parts, SOME_OUTCOMES)
         self._most_outcomes = MOST_OUTCOMES if tolerance < EVERYDAY_TOLERANCE else SHORT_LISTS
         self._lists: dict[int, HeaviestOutcomes] = {}
-        self._losses, self.rare = losses, RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
+        self.rare = RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
         rare = None if self.rare is None else self.rare.losses
         fresh = rare is None or (rare.changes and rare.drawn > _few_drawn(rare))  # else they come before slow ones
-        most = self._work if fresh else RARE_WORK * len(losses.parts)
-        work = min(most, LISTED_WORK if self._is_listed else self._work)
+        most = LISTED_WORK if self._is_listed else self._work
+        work = most if fresh else min(most, RARE_WORK * len(losses.parts))
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
         self.contour = ContourCurve(
             losses, CONTOUR_TOLERANCE, work, hasty=self._hasty, enough=self._enough, fresh=fresh
@@ -263,8 +264,7 @@ class _ContourFirst:
         """The same, of this composition: as measured, or where noise is so little that the contour seldom answers."""
         if self.rare is None or self._tolerance < RARE_FINEST:
             return False
-        losses, (number, power) = self.rare.losses, RARE_SHIFT
-        drawn = losses.drawn
+        losses, drawn, (number, power) = self.rare.losses, self.rare.losses.drawn, RARE_SHIFT
         if delta is None or losses.are_large:
             return losses.are_large and drawn <= MOST_DRAWN and (delta is None or delta >= RARE_DELTAS[0])
         serves = RARE_STEPS[0] <= losses.steps <= RARE_STEPS[1] and RARE_RATES[0] <= losses.rate <= RARE_RATES[1]
@@ -292,8 +292,8 @@ class _ContourFirst:
 
     @cached_property
     def lines(self) -> Answerer:
-        """The contour, and beside it lines of limited band for atoms; alone for a few steps on no lattice."""
-        if not self._is_discrete or (self._is_listed and not self.lists_first):
+        """The contour, and beside it lines of limited band where they serve; alone for a few steps on no lattice."""
+        if not self._is_banded or (self._is_listed and not self.lists_first):
             return self.contour
         finest = MERGED if any(pair.is_merged for pair, _ in self._parts) else ONE_SIDED
         from hockeystick.engines.one_sided.curve import OneSidedCurve
@@ -321,8 +321,7 @@ class _ContourFirst:
     @cached_property
     def _rest(self) -> Answerer:
         """What answers where the contour does not."""
-        listed = self._is_listed
-        return _enumerated()(self._parts, composed_infinity(self._parts)) if listed else self._make_lattice()
+        return _enumerated()(self._parts, composed_infinity(self._parts)) if self._is_listed else self._make_lattice()
 
     def _first(
         self, ask: Callable[[Answerer], Bound], enough: Callable[[Bound], bool], engines: Iterable[Answerer]

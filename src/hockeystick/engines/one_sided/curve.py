@@ -78,7 +78,7 @@ class _Lines:
     def upper(self, epsilon: float) -> float:
         """At least delta."""
         others = exp_up(min(self.terms.log_bound(epsilon, [line.placed.number for line in self.lines]), 0.0))
-        dropped = math.fsum(atoms.dropped * count for atoms, count in self.terms.steps)
+        dropped = math.fsum(step.dropped * count for step, count in self.terms.steps)
         finite = math.fsum(line.upper(epsilon) for line in self.lines) + others + up(dropped, 1e-9)
         return min(up(finite + self.at_infinity[1], 1e-15), 1.0)
 

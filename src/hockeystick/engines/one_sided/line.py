@@ -23,7 +23,7 @@ import numpy as np
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.one_sided.kernels import COARSEST, KERNEL, Kernels
 from hockeystick.engines.one_sided.terms import Placed, Terms
-from hockeystick.engines.one_sided.tilted import COLUMNS, TiltedStep, Transforms, doubts_of, weight_of
+from hockeystick.engines.one_sided.tilted import COLUMNS, VANISHED, Transforms, doubts_of, weight_of
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.rounding import ELEMENTARY, U, exp_down, exp_up, up
 
@@ -72,7 +72,9 @@ class _Block:
             both, of_terms = kernels.at(rows, columns)
             largest, sums = np.maximum(*np.abs(both)), np.array(both) * phi
             skipped, terms = 0.0, float((of_terms * np.sqrt(sizes)).sum())
-            if groups[0] == 0.0:  # frequencies below 0 have been counted, and 0 is its own mirror image
+            if float(sizes.max()) < VANISHED:  # it may be larger than what is true
+                skipped, sums = float((largest * sizes).sum()), sums[:, :0]
+            elif groups[0] == 0.0:  # frequencies below 0 have been counted, and 0 is its own mirror image
                 sums[:, 0] *= np.where(columns == 0.0, 0.5, columns > 0.0)
         weights = [
             (one.sum(), rows @ one.sum(axis=1) + one.sum(axis=0) @ np.abs(columns))
@@ -129,7 +131,8 @@ class OneSidedLine:
             Where these are too few, or too many.
         """
         theta, number, frequency = placed.theta, placed.number, 2.0 * math.pi / placed.period
-        steps = [TiltedStep.of(*step, cut, theta, number) for step, cut in zip(terms.steps, terms.cuts, strict=True)]
+        both = zip(terms.steps, terms.cuts, strict=True)
+        steps = [step.tilted(count, cut, theta, number) for (step, count), cut in both]
         transforms, whole = Transforms(steps, number, frequency), weight_of(steps, number)
         if not whole > _LEAST_SHARE:
             raise ContourRefusal("atoms", f"{number} large losses weigh next to nothing at a tilt of {theta:g}")
@@ -148,8 +151,8 @@ class OneSidedLine:
         if not (most := float(doubts.sum(axis=0) @ (1.0, points))) <= _MOST_ERROR:
             raise ContourRefusal("width", f"losses turn too fast for {nodes} frequencies")
         damped, moved, plain, _ = weights
-        # sizes of phi are those computed: where they are 40 times their errors they are off by a fortieth
-        doubt = float(np.ravel(doubts) @ weights) * math.exp((len(steps) + 1) / 40.0) + 50.0 * most * most * plain
+        # sizes of phi are those computed: where all factors are 40 k times their errors, phi is off by a fortieth
+        doubt = 1.03 * float(np.ravel(doubts) @ weights) + (40.0 * len(steps) + 50.0) * most * most * plain
         doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + damped * 3.1 * U * (_ADDITIONS + 24) + skipped
         centres = [step.count * step.centre for step in steps]
         return cls(

@@ -18,22 +18,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, final
+from typing import final
 
 import numpy as np
 
 from hockeystick.engines.contour.aliasing import log_constant
-from hockeystick.engines.enumeration.outcomes import Parts, table
+from hockeystick.engines.enumeration.outcomes import Parts
+from hockeystick.engines.one_sided.steps import NOTHING, OPPOSITE, SLACK, LineStep, step_of
+from hockeystick.engines.one_sided.steps import TILTS as TILTS
+from hockeystick.engines.one_sided.tilted import log_ways
 from hockeystick.errors import TooManyOutcomesError
-from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, U
-
-_OPPOSITE = 17  # tilts from -1 to 0
-TILTS: Final = np.concatenate(
-    (np.linspace(-1.0, 0.0, _OPPOSITE), 2.0 ** np.arange(-12.0, 23.0, 0.0625), 2.0 ** np.arange(23.0, 43.0, 0.25))
-)
-"""What is looked at: a twentieth from one to the next, as much as matters where losses spread 20 times as far."""
 
 _LOG_CONSTANT = log_constant(TILTS)
 _MOST_LARGE = 24  # losses that are counted
@@ -41,11 +37,9 @@ _LOG_POWERS = np.linspace(0.0, 60.0, 31)  # of a number that stands for each lar
 _NEGLIGIBLE = 37.0  # nats below the largest term: left to its bound
 _ALIASED = 28.0  # nats: how far below the largest term what a period brings back may be
 _ALIKE = 2.5  # nats above the best tilt, up to which another may do
-_NOTHING = -1e300  # for the logarithm of 0, which no product makes a NaN of
 _LEAST_MASS = 1e-280  # of which products keep their digits
 _MOST_ERROR = 0.1  # of a mass: beyond, errors of factors do not add up
 _AS_GOOD = 0.3  # of the logarithm of what a line costs
-_SLACK = 1e-9  # of a logarithm, for the roundings of its sums
 _SHARE = math.log(1e-12)  # ln of the part of delta that atoms left out may be
 _CLASS = 12.0  # nats between the classes of what is left out
 _LEAST = -720.0  # ln of the least mass left out
@@ -81,7 +75,7 @@ class Atoms:
         """
         key = log_drop, threshold
         if key not in self._kept:
-            found = [(table(pair, log_drop), count) for pair, count in self._parts]
+            found = [(step_of(pair, log_drop), count) for pair, count in self._parts]
             steps = [(one, count) for one, count in found if one is not None]
             if len(steps) < len(found):
                 raise TooManyOutcomesError(f"not all atoms that matter are known where e^{log_drop:g} is left out")
@@ -150,27 +144,27 @@ class Terms:
 
     Attributes
     ----------
-    steps : sequence of (AtomTable, int)
-        Atoms and counts.
+    steps : sequence of (LineStep, int)
+        Steps and counts.
     threshold : float
         Losses above it are large (nats).
     """
 
-    steps: Sequence[tuple[AtomTable, int]]
+    steps: Sequence[tuple[LineStep, int]]
     threshold: float = math.inf
 
     @cached_property
     def cuts(self) -> tuple[int, ...]:
-        """The first large atom of each table."""
-        return tuple(int(np.searchsorted(atoms.loss, self.threshold, side="right")) for atoms, _ in self.steps)
+        """The first large atom of each step."""
+        return tuple(step.cut(self.threshold) for step, _ in self.steps)
 
     @cached_property
     def log_moments(self) -> Array:
         """``ln sum p e^{tl}`` over the outcomes of each term at `TILTS`; last those of all other terms together."""
-        parts = [(*_log_moments(atoms, cut), count) for (atoms, count), cut in zip(self.steps, self.cuts, strict=True)]
-        most = _MOST_LARGE if any(large[0] > _NOTHING for _, large, _ in parts) else 1
-        sizes = [n * np.where(y > _NOTHING, np.maximum(np.abs(x), np.abs(y)), np.abs(x)) for x, y, n in parts]
-        slack = _SLACK + 128.0 * U * len(parts) * np.sum(sizes, axis=0)
+        parts = [(*step.log_moments(cut), count) for (step, count), cut in zip(self.steps, self.cuts, strict=True)]
+        most = _MOST_LARGE if any(large[0] > NOTHING for _, large, _ in parts) else 1
+        sizes = [n * np.where(y > NOTHING, np.maximum(np.abs(x), np.abs(y)), np.abs(x)) for x, y, n in parts]
+        slack = SLACK + 128.0 * U * len(parts) * np.sum(sizes, axis=0)
         found = np.zeros((1, TILTS.size))
         for small, large, count in parts:
             own = [log_ways(count, k) + (count - k) * small + k * large for k in range(min(count + 1, most))]
@@ -187,12 +181,8 @@ class Terms:
     def masses(self) -> tuple[Array, float]:
         """Of the terms, and a bound on their relative errors."""
         found, error = np.ones(1), 8.0 * U
-        for (atoms, count), cut in zip(self.steps, self.cuts, strict=True):
-            p = np.exp(atoms.log_p)
-            # p (e^error - 1), also where p underflows
-            doubts = np.exp(np.minimum(atoms.log_p + atoms.error, 700.0)) * -np.expm1(-atoms.error)
-            kinds = (slice(cut), slice(cut, None))[: 1 + (cut < atoms.size)]
-            both = [(float(p[kind].sum()), float(doubts[kind].sum())) for kind in kinds]
+        for (step, count), cut in zip(self.steps, self.cuts, strict=True):
+            both = step.masses(cut)
             if min(mass for mass, _ in both) == 0.0:  # it underflows
                 return np.zeros(_MOST_LARGE), math.inf
             small, large = math.log(both[0][0]), math.log(both[-1][0])
@@ -200,7 +190,7 @@ class Terms:
             logs = [(log_ways(count, r), (count - r) * small, r * large) for r in numbers]
             found = np.convolve(found, [math.exp(math.fsum(each)) for each in logs])[:_MOST_LARGE]
             own = max(doubt / mass for mass, doubt in both)
-            error += count * (1.1 * own + U * (atoms.size + 8.0) + ELEMENTARY)
+            error += count * (1.1 * own + ELEMENTARY)
             error += 2.0 * (U * _MOST_LARGE + ELEMENTARY * (1.0 + max(sum(map(abs, each)) for each in logs)))
         return found, error
 
@@ -212,18 +202,18 @@ class Terms:
 
     def log_bound(self, epsilon: float, but: Sequence[int] = ()) -> float:
         """``ln`` of a bound on delta, or on that of all terms but some."""
-        best = np.delete(self.log_bounds(epsilon)[:, _OPPOSITE:].min(axis=1), but)
-        return float(np.logaddexp.reduce(best)) + _SLACK
+        best = np.delete(self.log_bounds(epsilon)[:, OPPOSITE:].min(axis=1), but)
+        return float(np.logaddexp.reduce(best)) + SLACK
 
     def epsilon_bound(self, log_delta: float) -> float:
         """About a bound on the epsilon of a delta, of all as one term."""
-        logs, tilts = self.log_bounds(0.0)[0, _OPPOSITE:], TILTS[_OPPOSITE:]
+        logs, tilts = self.log_bounds(0.0)[0, OPPOSITE:], TILTS[OPPOSITE:]
         return max(float(((logs - log_delta) / tilts).min()), 0.0)
 
     def plan(self, epsilon: float) -> Plan | None:
         """What matters at an epsilon; None where more large losses do than are counted, or a step has no small ones."""
         logs = self.log_bounds(epsilon)
-        best = logs[:, _OPPOSITE:].min(axis=1)
+        best = logs[:, OPPOSITE:].min(axis=1)
         whole = float(np.logaddexp.reduce(best))
         matter = best >= whole - _NEGLIGIBLE
         if matter[-1] or 0 in self.cuts:
@@ -236,21 +226,21 @@ class Terms:
         turn, (masses, error) = placed.theta * placed.period, self.masses
         apart = np.abs(TILTS - placed.theta) * placed.period
         with np.errstate(divide="ignore", over="ignore"):
-            logs = self.log_bounds(epsilon)[placed.number] - apart - np.log(-np.expm1(-apart)) + _SLACK
+            logs = self.log_bounds(epsilon)[placed.number] - apart - np.log(-np.expm1(-apart)) + SLACK
             series = np.exp(logs) + UNDERFLOW
         error += 8.0 * ELEMENTARY + 4.0 * U * turn
         whole = float(masses[placed.number]) * math.exp(-turn) / -math.expm1(-turn)
         known = whole > _LEAST_MASS and error < _MOST_ERROR
         least, most = (whole * (1.0 - error), whole * (1.0 + error)) if known else (0.0, math.inf)
-        sides = series[_OPPOSITE : placed.tilt], series[placed.tilt + 1 :]
+        sides = series[OPPOSITE : placed.tilt], series[placed.tilt + 1 :]
         left, right = (float(one.min(initial=math.inf)) for one in sides)
-        return Aliasing(max(least - float(series[:_OPPOSITE].min()), 0.0), min(left, most) + right)
+        return Aliasing(max(least - float(series[:OPPOSITE].min()), 0.0), min(left, most) + right)
 
 
 def _placed(number: int, logs: Array, goal: float) -> Placed:
     """A good tilt, and the shortest period that leaves ``e^goal`` on either side, up to the quarter of an octave."""
-    above = logs[_OPPOSITE:]
-    near = _OPPOSITE + np.flatnonzero(above <= above.min() + _ALIKE)
+    above = logs[OPPOSITE:]
+    near = OPPOSITE + np.flatnonzero(above <= above.min() + _ALIKE)
     apart = TILTS - TILTS[near][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (logs - goal) / np.abs(apart)
@@ -261,25 +251,3 @@ def _placed(number: int, logs: Array, goal: float) -> Placed:
     costs += np.where(costs <= costs.min() + _AS_GOOD, -1e3 * (near & -near), 0.0)
     best = int(np.argmin(costs))
     return Placed(number, int(near[best]), float(2.0 ** (np.ceil(4.0 * np.log2(periods[best])) / 4.0)))
-
-
-def _log_moments(atoms: AtomTable, cut: int) -> tuple[Array, Array]:
-    """``ln`` of the moments of the small atoms of a step at `TILTS`, and of the large ones."""
-    rounded = 16.0 * U  # a few are used
-    logs = np.multiply.outer(TILTS, atoms.loss)
-    logs += np.multiply.outer(np.abs(TILTS), atoms.loss_error + rounded * np.abs(atoms.loss))
-    logs += atoms.log_p + atoms.error + rounded * np.abs(atoms.log_p) + _SLACK
-    return _log_sum(logs[:, :cut]), _log_sum(logs[:, cut:])
-
-
-def log_ways(count: int, k: int) -> float:
-    """``ln`` of how many ways there are to choose k of so many."""
-    return math.log(math.comb(count, k))
-
-
-def _log_sum(logs: Array) -> Array:
-    """``ln sum exp`` over the last axis."""
-    if logs.shape[-1] == 0:
-        return np.full(logs.shape[:-1], _NOTHING)
-    peak = logs.max(axis=-1)
-    return np.asarray(peak + np.log(np.exp(logs - peak[..., None]).sum(axis=-1)))

@@ -19,7 +19,6 @@ from typing import Final, Self, final
 
 import numpy as np
 
-from hockeystick.engines.one_sided.terms import log_ways
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import integer_power
@@ -28,6 +27,9 @@ from hockeystick.numerics.rounding import ELEMENTARY, U
 _HALF = 32
 COLUMNS: Final = 2 * _HALF - 1
 """Frequencies of a row: the middle one and as many on either side."""
+
+VANISHED: Final = 1e-40
+"""Of a transform that adds nothing to any sum."""
 
 _SMALL = 190_000  # multiplications of one matrix product
 _MOST_ROWS = 64  # of a group
@@ -54,6 +56,8 @@ class TiltedStep:
     doubts : sequence of (float, float)
         Bounds on the errors of the transforms of either kind, relative to their values at 0: fixed, and for each
         frequency.
+    between : (ndarray, float), optional
+        Of Laplace noise, by how much weights turn: what is divided by a rate plus i times the frequency, and the rate.
     """
 
     count: int
@@ -64,6 +68,7 @@ class TiltedStep:
     shift: float
     error: float
     doubts: Sequence[tuple[float, float]]
+    between: tuple[Array, float] | None = None
 
     @classmethod
     def of(cls, table: AtomTable, count: int, cut: int, theta: float, most: int) -> Self:
@@ -105,6 +110,42 @@ class TiltedStep:
             ],
         )
 
+    @classmethod
+    def of_laplace(cls, m: float, count: int, theta: float) -> Self:
+        """A Laplace step of largest loss m, one rounding off; the density between its atoms falls with them."""
+        loss, rate = np.array([-m, m]), theta + 0.5
+        logs = np.array([-(1.0 + theta) * m, theta * m]) - math.log(2.0)
+        log_between = math.log(0.5 * m) - 0.5 * m + float(log_sinhc(np.array(rate * m)))
+        total = float(np.logaddexp.reduce([*logs, log_between]))
+        weight = np.exp(logs - total)
+        inside = math.exp(log_between - total) * (m / math.tanh(rate * m) - 1.0 / rate)
+        centre = float(np.float32(weight @ loss + inside))
+        own = loss - centre
+        rounded = U * (2.0 * float(np.abs(logs).max()) + 3.0 * (1.0 + theta) * m + 2.0 * abs(total)) + 4.0 * ELEMENTARY
+        doubt = 2.02 * rounded + 2.0 * 3.1 * U * (loss.size + 25) + 30.0 * U
+        return cls(
+            count,
+            [(weight, own)],
+            (1.0,),
+            count * total,
+            centre,
+            shift=1.01 * U * m,
+            error=count * 1.01 * U * (1.0 + m) + 8.0 * U * abs(count * total),
+            doubts=[(doubt, 36.0 * U * float(weight @ np.abs(own)))],
+            between=(weight * (-0.5, 0.5), rate),
+        )
+
+
+def log_ways(count: int, k: int) -> float:
+    """``ln`` of how many ways there are to choose k of so many."""
+    return math.log(math.comb(count, k))
+
+
+def log_sinhc(x: Array) -> Array:
+    """``ln (sinh(x) / x)`` for x of at least 0, to a few roundings of itself and of 1."""
+    low, high = np.clip(x, 1e-8, 1.0), np.maximum(x, 1.0)
+    return np.where(x < 1.0, np.log(np.sinh(low) / low), high + np.log1p(-np.exp(-2.0 * high)) - np.log(2.0 * high))
+
 
 def _usual(weights: Sequence[Array], parts: Sequence[slice], errors: Array) -> tuple[float, Array]:
     """A bound on most errors, by weight, and by how much each is beyond it."""
@@ -124,16 +165,46 @@ class Transforms:
 
     def __init__(self, steps: Sequence[TiltedStep], number: int, frequency: float) -> None:
         self._steps, self._number, self.group = steps, number, rows_of_group(steps)
-        self._tables = [[_tables(*kind, self.group, frequency) for kind in step.kinds] for step in steps]
+        self._frequency = frequency
+        kinds = [
+            step.kinds if step.between is None else [*step.kinds, (step.between[0], step.kinds[0][1])] for step in steps
+        ]
+        self._tables = [[_tables(*kind, self.group, frequency) for kind in own] for own in kinds]
 
     def at(self, groups: Array) -> Complex:
-        """At all frequencies of some groups, of shape (rows, COLUMNS)."""
+        """At all frequencies of some groups, of shape (rows, COLUMNS).
+
+        Where the product of some of the steps has all but vanished, it is that: no smaller than that of all.
+        """
         least = self._number if len(self._steps) == 1 else 0
-        found = [
-            _with_large(step, [_sums(groups, kind) for kind in tables], least)
-            for step, tables in zip(self._steps, self._tables, strict=True)
-        ]
-        return np.asarray(reduce(_both, found)[self._number])
+        found: list[Complex | float] | None = None
+        inverse: dict[float, Complex] = {}
+        for step, tables in zip(self._steps, self._tables, strict=True):
+            sums = [_sums(groups, kind) for kind in tables]
+            if step.between is not None:
+                rate = step.between[1]
+                if rate not in inverse:
+                    inverse[rate] = self._inverse(groups, rate)
+                sums = [sums[0] + sums[1] * inverse[rate]]
+            own = _with_large(step, sums, least)
+            if found is None:
+                found = own
+            elif self._number == 0 and _has_vanished(found[0]):
+                break
+            else:
+                found = _both(found, own)
+        return np.asarray(found[self._number] if found else 1.0)
+
+    def _inverse(self, groups: Array, rate: float) -> Complex:
+        """``1 / (rate + is)``."""
+        rows = (groups[:, None] * self.group + np.arange(float(self.group))).reshape(-1, 1) * COLUMNS
+        s = self._frequency * (rows + (np.arange(float(COLUMNS)) - (_HALF - 1)))
+        return np.asarray((rate - 1j * s) / (rate * rate + s * s))
+
+
+def _has_vanished(phi: Complex | float) -> bool:
+    size = np.asarray(phi)
+    return float((size.real**2 + size.imag**2).max()) < VANISHED**2
 
 
 _Table = tuple[Array, Complex, Array]
@@ -200,14 +271,18 @@ def weight_of(steps: Sequence[TiltedStep], number: int) -> float:
 def doubts_of(steps: Sequence[TiltedStep], number: int) -> Array:
     """Bounds on the error of a transform, relative to its value at 0, shape (2, 2): fixed, and for each frequency.
 
-    First what may be multiplied by the root of its size: an error of one of n >= 2 equal factors goes with the others.
+    First what may be multiplied by the root of its size: of a product only one factor is smaller than that, at most.
     """
-    found = np.zeros((2, 2))
+    found, alone = np.zeros((2, 2)), np.zeros(2)
     is_product = number == 0 or sum(len(step.kinds) > 1 for step in steps) == 1
     for step in steps:
         large = min(step.count, number) if len(step.kinds) > 1 else 0
         small = step.count - large if is_product else step.count  # none has more
         for place, times in enumerate((small, large)[: len(step.kinds)]):
-            found[0 if is_product and times >= 2 else 1] += times * np.array(step.doubts[place])
-        found[1, 0] += 2.5 * U * step.count + 8.0 * U * (number + 1)
+            own = np.array(step.doubts[place])
+            found[0 if is_product else 1] += times * own
+            alone = np.maximum(alone, own if times == 1 else 0.0)
+        found[0 if is_product else 1, 0] += 2.5 * U * step.count + 8.0 * U * (number + 1)
+    if is_product:
+        found[1] = found[1] + alone
     return found
