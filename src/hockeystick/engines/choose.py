@@ -63,6 +63,9 @@ NEARLY: Final = 3.0
 FREQUENCIES: Final = 1 << 23
 """Of the lines of one answer: a second or two."""
 
+BETWEEN_ATOMS: Final = (1e-7, 1 << 20)
+"""The same two with Laplace noise: 0.02 to 0.1 s an answer of few scales, and 1 s of 300; lattices leave 1e-5."""
+
 CONTOUR_TOLERANCE: Final = 1e-9
 """Relative width of delta that the contour is asked for: 3.3 ms for 1e-9, 3.0 for 1e-3."""
 
@@ -130,7 +133,7 @@ SOME_STEPS: Final = 64
 def choose_engine(
     parts: Parts, largest_loss: float, *, tolerance: float, points: int, engine: EngineName = "automatic"
 ) -> Engine:
-    """What answers between the ends of the range.
+    """What answers between the ends of the range; `PrecisionError` where float64 does not tell its losses apart.
 
     Parameters
     ----------
@@ -144,11 +147,6 @@ def choose_engine(
         Largest number of lattice points in a window.
     engine : {"automatic", "contour", "lattice"}
         "contour" and "lattice": one engine alone.
-
-    Raises
-    ------
-    PrecisionError
-        For more steps, or larger losses, than float64 tells apart.
     """
     tolerance = max(tolerance, FINEST_TOLERANCE)
     if engine == "lattice":
@@ -298,7 +296,8 @@ class _ContourFirst:
         finest = MERGED if any(pair.is_merged for pair, _ in self._parts) else ONE_SIDED
         from hockeystick.engines.one_sided.curve import OneSidedCurve
 
-        width, most = min(finest, self._tolerance), FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS)
+        finest, most = (finest, FREQUENCIES) if self._is_discrete else BETWEEN_ATOMS
+        width, most = min(finest, self._tolerance), min(FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS), most)
         banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
         return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
 

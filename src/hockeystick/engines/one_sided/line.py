@@ -152,7 +152,7 @@ class OneSidedLine:
             raise ContourRefusal("width", f"losses turn too fast for {nodes} frequencies")
         damped, moved, plain, _ = weights
         # sizes of phi are those computed: where all factors are 40 k times their errors, phi is off by a fortieth
-        doubt = 1.03 * float(np.ravel(doubts) @ weights) + (40.0 * len(steps) + 50.0) * most * most * plain
+        doubt = 1.03 * float(np.ravel(doubts) @ weights) + (41.0 * len(steps) + 50.0) * most * most * plain
         doubt += size * KERNEL * (1.0 + 50.0 / (theta * placed.period)) + damped * 3.1 * U * (_ADDITIONS + 24) + skipped
         centres = [step.count * step.centre for step in steps]
         return cls(
