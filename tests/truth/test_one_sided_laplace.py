@@ -158,21 +158,28 @@ def test_both_sides_hold_the_truth_between_them(noise: Noise) -> None:
 
 
 def test_a_product_that_has_vanished_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no smaller than that of all steps; what it may add is added."""
-    noise = [(40.0 + 1.3 * k, 3) for k in range(60)]
-    terms, placed = terms_of(noise), Placed(0, int(np.argmin(np.abs(TILTS - 8.0))), 4.0)
-    steps = [step.tilted(count, 2, placed.theta, 0) for step, count in terms.steps]
-    transforms, groups = Transforms(steps, 0, 2.0 * math.pi / placed.period), np.arange(300.0, 302.0)
+    """It is no smaller than that of all steps."""
+    noise, theta, frequency = [(40.0 + 1.3 * k, 3) for k in range(60)], 8.0, 1.6
+    steps = [TiltedStep.of_laplace(float(loss), count, theta) for loss, count in losses_of(noise)]
+    transforms, groups = Transforms(steps, 0, frequency), np.arange(300.0, 302.0)
     every = np.abs(transforms.at(groups))
-    line = OneSidedLine.of(terms, placed, 1 << 16)
-    for code in (tilted_code, line_code):
-        monkeypatch.setattr(code, "VANISHED", 1e-8)
+    monkeypatch.setattr(tilted_code, "VANISHED", 1e-8)
     early = np.abs(transforms.at(groups))
     assert (early >= every).all()
     assert 1e3 * every.max() < early.max() < 1e-8
-    coarse, epsilon = OneSidedLine.of(terms, placed, 1 << 16), 1.0
+
+
+def test_what_blocks_that_have_vanished_may_add_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if they had where a third of the whole is left."""
+    terms, epsilon = terms_of([(10.0 + 1.3 * k, 1) for k in range(12)]), 0.5
+    placed = Placed(0, int(np.argmin(np.abs(TILTS - 8.0))), 4.0)
+    line = OneSidedLine.of(terms, placed, 1 << 16)
+    for code in (tilted_code, line_code):
+        monkeypatch.setattr(code, "VANISHED", 0.3)
+    coarse = OneSidedLine.of(terms, placed, 1 << 16)
     assert coarse.rows.size < line.rows.size
     assert coarse.lower(epsilon) < line.lower(epsilon) < line.upper(epsilon) < coarse.upper(epsilon)
+    assert coarse.upper(epsilon) - coarse.lower(epsilon) < 1e-5 * line.lower(epsilon)
 
 
 def test_many_unlike_laplace_steps_are_answered_to_many_digits() -> None:
