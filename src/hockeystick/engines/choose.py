@@ -296,10 +296,11 @@ class _ContourFirst:
         finest = MERGED if any(pair.is_merged for pair, _ in self._parts) else ONE_SIDED
         from hockeystick.engines.one_sided.curve import OneSidedCurve
 
-        finest, most = (finest, FREQUENCIES) if self._is_discrete else BETWEEN_ATOMS
-        width, most = min(finest, self._tolerance), min(FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS), most)
-        banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=width, most=most)
-        return Narrower(self.contour, banded, NEARLY * width) if self._on_lattice or not self.lists_first else banded
+        is_coarse = not self._is_discrete and self._tolerance >= BETWEEN_ATOMS[0]
+        finest, most = BETWEEN_ATOMS if is_coarse else (min(finest, self._tolerance), FREQUENCIES)
+        most = min(FREQUENCIES // (1 + len(self._parts) // SEVERAL_PARTS), most)
+        banded = OneSidedCurve(self._parts, composed_infinity(self._parts), width=finest, most=most)
+        return Narrower(self.contour, banded, NEARLY * finest) if self._on_lattice or not self.lists_first else banded
 
     def _heaviest(self, most: int) -> HeaviestOutcomes:
         if most not in self._lists:

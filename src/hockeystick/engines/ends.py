@@ -27,7 +27,11 @@ from hockeystick.numerics.rounding import ELEMENTARY, U, down, exp_up, up
 _TRIVIAL = "trivial"
 _NOTHING_HIDDEN = "a step hides nothing: its loss is infinite with probability one, or next to it"
 _NEXT_TO_INFINITY = "delta is the mass at infinite loss, to within rounding: epsilon may be infinite"
-_LEFT = {"points": "what is not known between points of the curve", "merging": "how outcomes are merged"}
+_LEFT = {
+    "points": "what is not known between points of the curve",
+    "merging": "how outcomes are merged",
+    "band": "what the frequencies allowed do not tell",
+}
 _INSIDE = 1.0 - 1e-9  # far within what the rounding of a bound could decide
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 
