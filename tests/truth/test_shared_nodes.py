@@ -11,8 +11,12 @@ import pytest
 from flint import acb, arb, ctx, fmpq
 
 import hockeystick as hs
+from hockeystick.bound import Bound
 from hockeystick.composition import Direction
+from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.line_sum import line_sum, line_sum_at
+from hockeystick.engines.contour.placing import ContourRefusal
+from hockeystick.engines.rare import RareCurve
 from hockeystick.exact import exact_delta
 from hockeystick.laws import GaussianPair, SubsampledPair
 from hockeystick.laws.gaussian_summand import GaussianSummand
@@ -154,3 +158,18 @@ def test_where_noise_changes_from_step_to_step_the_contour_comes_before_lines_of
     assert (bound.method, bound.width <= 1e-9) == ("contour", True)
     few = hs.compose([hs.Gaussian(1.0 + 0.005 * k).poisson(0.003) * 18 for k in range(7)])
     assert hs.account(few, "remove").epsilon(1e-6).method == "rare large losses"
+
+
+def test_a_line_that_refuses_such_a_schedule_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def refuse(curve: ContourCurve | RareCurve, delta: float) -> Bound:
+        asked.append(type(curve))
+        raise ContourRefusal("length", "a rule would need too many nodes")
+
+    for engine in (ContourCurve, RareCurve):
+        monkeypatch.setattr(engine, "epsilon", refuse)
+    run = hs.compose([hs.Gaussian(0.6 + 0.005 * k).poisson(0.1) for k in range(8)])
+    bound = hs.account(run, "remove").epsilon(1e-6)
+    assert asked == [ContourCurve, RareCurve]
+    assert bound.notes[-1] == "the contour handed over: a rule would need too many nodes"

@@ -9,7 +9,7 @@ import hockeystick as hs
 from hockeystick.app.report.content import Content
 from hockeystick.app.report.receipt import receipt
 from hockeystick.app.report.releases import ranged, releases
-from hockeystick.app.spec import Specification, of_run
+from hockeystick.app.spec import Specification, of_run, read
 
 
 def schedule(kinds: int, *, rates: float | np.ndarray = 0.01) -> hs.Composition:
@@ -49,6 +49,15 @@ def test_a_few_kinds_are_listed() -> None:
 )
 def test_ranges_of_numbers(sentences: list[str], said: str) -> None:
     assert ranged(sentences) == said
+
+
+def test_names_and_notes_of_many_kinds_stand_beside_their_own_steps_alone() -> None:
+    tables = [
+        f"[[steps]]\nmechanism = 'gaussian'\nnoise_multiplier = {1 + k % 6}\nname = '{name}'\nnote = '{note}'\n"
+        for k, (name, note) in enumerate([("a", "x")] * 6 + [("b", "y")])
+    ]
+    (found,) = releases(read("".join(tables)))
+    assert (found.often, found.steps.name, found.steps.note) == ("7", "a; b", "a: x; b: y")
 
 
 def test_a_receipt_of_a_schedule_has_one_row_and_all_of_its_numbers() -> None:

@@ -236,7 +236,7 @@ class _ContourFirst:
         rare = None if self.rare is None else self.rare.losses
         fresh = rare is None or (rare.changes and rare.drawn > _few_drawn(rare))  # else they come before slow ones
         most = LISTED_WORK if self._is_listed else self._work
-        work = most if fresh else min(most, RARE_WORK * len(losses.parts))
+        self._is_patient, work = fresh, most if fresh else min(most, RARE_WORK * len(losses.parts))
         self._tolerance, self._enough = tolerance, ENOUGH * tolerance
         self.contour = ContourCurve(
             losses, CONTOUR_TOLERANCE, work, hasty=self._hasty, enough=self._enough, fresh=fresh
@@ -281,9 +281,9 @@ class _ContourFirst:
         yield self.lines
         if self._may_list and (self._on_lattice or not self.lists_first):
             yield self._heaviest(self._most_outcomes)
-        if self.rare is not None:
-            if not rare_first:
-                yield self.rare
+        if self.rare is not None and not rare_first:
+            yield self.rare
+        if not self._is_patient:
             yield self._patient
         if not self._few and not self._is_listed:
             yield self._coarse
@@ -339,7 +339,7 @@ class _ContourFirst:
                     found.append(refusal.best)
                     if enough(refusal.best):
                         return refusal.best
-                if self.rare is None or engine not in {self.rare, self.contour}:
+                if engine is not self.rare and (self._is_patient or engine is not self.contour):
                     note = note or f"the contour handed over: {refusal}"
                 if refusal.reason not in {*SLOW, "width", "atoms"}:
                     break

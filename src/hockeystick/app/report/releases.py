@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import final
 
 from hockeystick.app.report import words
@@ -51,20 +52,22 @@ class Release:
 
 def releases(specification: Specification) -> list[Release]:
     """All that a run releases."""
-    alike: dict[tuple[str, ...], list[tuple[StepEntry, str, str]]] = {}
-    for entry in specification.kinds:
-        said = words.noise_words(entry), words.sampling_words(entry.sampling, specification.unit)
-        alike.setdefault(tuple(_NUMBER.sub("0", one) for one in said), []).append((entry, *said))
+    alike: dict[tuple[str, ...], list[tuple[list[StepEntry], str, str]]] = {}
+    for entries in specification.alike:
+        said = words.noise_words(entries[0]), words.sampling_words(entries[0].sampling, specification.unit)
+        alike.setdefault(tuple(_NUMBER.sub("0", one) for one in said), []).append((entries, *said))
     found: list[Release] = []
     for several in alike.values():
-        if len(several) <= _FEW:
-            found += [Release(*one, words.steps_text(one[0]), words.times_text(one[0])) for one in several]
+        kinds, noise, sampling = zip(*several, strict=True)
+        if len(kinds) <= _FEW:
+            each = zip(map(together, kinds), noise, sampling, strict=True)
+            found += [Release(*one, words.steps_text(one[0]), words.times_text(one[0])) for one in each]
         else:
-            entries, noise, sampling = zip(*several, strict=True)
+            entries = list(chain.from_iterable(kinds))
             total = count_text(sum(entry.count * entry.step.releases for entry in entries))
-            kinds = f"{count_text(len(entries))} kinds of steps, each with its own numbers in the ranges stated"
+            own = f"{count_text(len(kinds))} kinds of steps, each with its own numbers, one in each range stated"
             times = f"{total} times in all"
-            found.append(Release(together(entries), ranged(noise), ranged(sampling), total, times, kinds))
+            found.append(Release(together(entries), ranged(noise), ranged(sampling), total, times, own))
     return found
 
 

@@ -77,12 +77,17 @@ class Specification(Stated):
         return f"one {self.unit}" if self.group_size == 1 else f"a group of up to {self.group_size} {plural(self.unit)}"
 
     @property
-    def kinds(self) -> tuple[StepEntry, ...]:
-        """The steps with all that are alike as one: their counts added, their names and notes listed."""
+    def alike(self) -> tuple[list[StepEntry], ...]:
+        """The steps, those that are alike together."""
         alike: dict[tuple[Choice, Choice | None], list[StepEntry]] = {}
         for entry in self.steps:
             alike.setdefault((entry.mechanism, entry.sampling), []).append(entry)
-        return tuple(together(entries) for entries in alike.values())
+        return tuple(alike.values())
+
+    @property
+    def kinds(self) -> tuple[StepEntry, ...]:
+        """The steps with all that are alike as one: their counts added, their names and notes listed."""
+        return tuple(map(together, self.alike))
 
     @property
     def broken(self) -> tuple[str, ...]:
