@@ -63,7 +63,7 @@ NEARLY: Final = 3.0
 FREQUENCIES: Final = 1 << 23
 """Of the lines of one answer: a second or two."""
 
-BETWEEN_ATOMS: Final = (1e-7, 1 << 20)
+BETWEEN_ATOMS: Final = (1e-7, 1 << 18)
 """The same two with Laplace noise: 0.02 to 0.1 s an answer of few scales, and 1 s of 300; lattices leave 1e-5."""
 
 CONTOUR_TOLERANCE: Final = 1e-9
