@@ -198,7 +198,7 @@ def test_runs_of_several_laws_on_one_line_contain_their_own_truths() -> None:
     ("laws", "delta"),
     [
         (LAWS, 1e-8),
-        (((1.0, 2e-2, 9), (0.8, 1e-2, 4)), 1e-12),
+        (((1.0, 2e-2, 18), (0.8, 1e-2, 4)), 1e-12),
         (((0.9, 0.05, 3), (10.0, 0.03, 40)), 1e-5),
         (((1.0, 3e-2, 9), (5.0, 1e-3, 1)), 1e-6),
     ],
