@@ -253,7 +253,7 @@ def test_the_largest_loss_is_known_to_its_rounding_only(pair: Pair, steps: int, 
         largest = steps * loss
         low, high = largest_loss([(pair, steps)])
         assert mpf(low) <= largest <= mpf(high)
-        curve = Certified(engine=engine).directed(((pair, steps),))
+        curve = Certified(points=1 << 18, engine=engine).directed(((pair, steps),))
         for gap in (1e-12,) if engine == "lattice" else (1e-3, 1e-12):
             epsilon = float(largest * (1 - mpf(1e-16))) - gap
             exact = mass**steps * -mpmath.expm1(mpf(epsilon) - largest)

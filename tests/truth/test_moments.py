@@ -61,11 +61,13 @@ def test_delta_contains_the_exact_value(
 @pytest.mark.parametrize(("pair", "count"), PAIRS[:6])
 @pytest.mark.parametrize("delta", [1e-3, 1e-10, 1e-40])
 def test_epsilon_over_reports_and_inverts_delta(pair: Pair, count: int, delta: float) -> None:
+    found = []
     for conversion in CONVERSIONS:
         curve = Moments(conversion).directed(((pair, count),))
-        epsilon = _upper(curve.epsilon(delta))
-        assert exact_delta([(pair, count)], epsilon, digits=6).low <= Fraction(delta)
-        assert _upper(curve.delta(epsilon)) <= delta * (1.0 + 1e-9)
+        found.append(_upper(curve.epsilon(delta)))
+        assert _upper(curve.delta(found[-1])) <= delta * (1.0 + 1e-9)
+    # delta falls: at the larger epsilons it is no more
+    assert exact_delta([(pair, count)], min(found), digits=6).low <= Fraction(delta)
 
 
 @pytest.mark.parametrize("steps", [100, 300, 1000, 2000])

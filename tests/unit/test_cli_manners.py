@@ -320,7 +320,8 @@ def test_the_table_by_epoch_ends_where_the_run_does(capsys: pytest.CaptureFixtur
 def test_a_run_is_drawn_and_saved_as_a_specification(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, more: str
 ) -> None:
-    shown = told(capsys, f"{EPOCHS} --delta 1e-5 {more} --plot {tmp_path}/a.png --save {tmp_path}/run.toml")
+    run = EPOCHS.replace("--epochs 30", "--epochs 3")
+    shown = told(capsys, f"{run} --delta 1e-5 {more} --plot {tmp_path}/a.png --save {tmp_path}/run.toml")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     again = told(capsys, f"account {tmp_path}/run.toml")
     assert again.splitlines()[0] == shown.splitlines()[0]
@@ -328,18 +329,18 @@ def test_a_run_is_drawn_and_saved_as_a_specification(
 
 
 def test_shuffled_batches_are_accounted_as_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    passes = EPOCHS.replace("60000", "59904").replace("--epochs 30", "--epochs 3")
+    passes = EPOCHS.replace("60000", "59904").replace("--epochs 30", "--epochs 2")
     shuffled = f"{passes} --delta 1e-5 --sampling shuffled"
     shown = told(capsys, shuffled)
     assert "zero-out" in shown
     assert "one unsampled release an epoch" in " ".join(shown.split())
     (found,) = json.loads(told(capsys, f"{shuffled} --json"))["results"]
-    unsampled = hs.account(hs.Gaussian(1.0) * 3, "zero-out").epsilon(1e-5)
+    unsampled = hs.account(hs.Gaussian(1.0) * 2, "zero-out").epsilon(1e-5)
     assert float(unsampled.sides[1]) == found["upper"]
     assert "--population 59904" in told(capsys, shuffled.replace("59904", "60000"), Status.BAD_INPUT)
-    by_steps = shuffled.replace("--epochs 3", "--steps 702")
+    by_steps = shuffled.replace("--epochs 2", "--steps 468")
     assert told(capsys, by_steps).splitlines()[0] == shown.splitlines()[0]
-    assert "whole passes" in told(capsys, shuffled.replace("--epochs 3", "--steps 703"), Status.BAD_INPUT)
+    assert "whole passes" in told(capsys, shuffled.replace("--epochs 2", "--steps 469"), Status.BAD_INPUT)
 
 
 def test_a_target_at_every_delta_is_warned_of_and_a_floor_helps(capsys: pytest.CaptureFixture[str]) -> None:

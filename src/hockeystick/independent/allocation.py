@@ -15,6 +15,7 @@ turned by an angle a, ``|phi(c + is)| <= e^{a^2 / 2 m^2} phi(c cos a + s sin a)`
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -115,13 +116,15 @@ def _plan(square: Fraction, t: int, k: Fraction, accuracy: int) -> tuple[Fractio
         height = t * log_phi(c) + c * size - 2.0 * exponent * math.log(2.0)
         period = max((accuracy + 6.0 + 2.0 * math.log(size + 1.0)) / c, 1.05 * size)
         step = 2.0 ** (math.floor(4.0 * math.log2(2.0 * math.pi / period)) / 4.0)
-        s = 4.0 * step
-        while s < _MOST_NODES * step:
+
+        def reaches(s: float, c: float = c) -> bool:  # and beyond, as the bound falls
             turned = (0.5 * (a / m) ** 2 + log_phi(c * math.cos(a) + s * math.sin(a)) for a in _ANGLES)
-            if t * min(0.0, *turned) + c * size - math.log(s) < -accuracy - 2.0:
-                break
-            s *= 1.4
-        count = math.ceil(s / step) + 1
+            return any(t * bound + c * size - math.log(s) < -accuracy - 2.0 for bound in (0.0, *turned))
+
+        ends = [4.0 * step]
+        while ends[-1] < _MOST_NODES * step:
+            ends.append(1.4 * ends[-1])
+        count = math.ceil(ends[bisect_left(ends, x=True, hi=len(ends) - 1, key=reaches)] / step) + 1
         room = height + accuracy
         cost = count * (1.0 + max(room, 0.0) / 60.0) ** 2
         if count < _MOST_NODES and (best is None or cost < best[0]):

@@ -99,6 +99,8 @@ class Mixture(Law):
 
                 def modulus(x: Any, analytic: bool, shift: Any = shift) -> Any:
                     above = self._integrand(z, x + shift, analytic)
+                    if x.imag == 0:  # the other one is its conjugate
+                        return acb(above.real.exp())
                     return ((above + self._integrand(zc, x - shift, analytic)) / 2).exp()
 
                 cut, rest = self._cut(real(theta), y)

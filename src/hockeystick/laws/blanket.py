@@ -135,9 +135,11 @@ def _log_positive_part(mass: Array, value: Array, n: float, nodes: int) -> float
     imaginary = tilted @ np.sin(angle)
     with np.errstate(divide="ignore"):
         radius = np.exp(0.5 * n * np.log((real * real + imaginary * imaginary) / (total * total)))
-    turn = n * np.arctan2(imaginary, real)
     size = theta * theta + y * y
-    terms = radius * (np.cos(turn) * (theta * theta - y * y) + np.sin(turn) * (2.0 * theta * y)) / (size * size)
+    told = radius > 0.0  # the first of all; the terms of the others are 0
+    turn, at = n * np.arctan2(imaginary[told], real[told]), y[told]
+    terms = np.cos(turn) * (theta * theta - at * at) + np.sin(turn) * (2.0 * theta * at)
+    terms = radius[told] * terms / (size[told] * size[told])
     # phi is off by a few u (1 + |z| max|T|) of phi(theta), and by u a column; its power by n times that, each term as
     # much of 1/|z|^2
     relative = U * n * (16.0 * np.sqrt(size) * top + (512.0 + value.size))
