@@ -146,7 +146,7 @@ class OneSidedCurve:
                 break
             off = lines.looked_at(guess).log_delta - log_delta
             at = max(guess + off / slope, 0.0) if abs(off) <= _NEAR else guess
-            step = _PART * self._width
+            step = min(_PART * self._width, _NEAR / slope)  # lines serve no more of a cliff
             lower, upper = crossings(lines.lower, lines.upper, delta, guess=at, slope=slope, step=step)
             if upper - lower <= self._width or upper == math.inf:
                 break

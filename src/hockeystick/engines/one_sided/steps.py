@@ -127,6 +127,10 @@ class LaplaceStep(LineStep):
         return 2
 
     def log_moments(self, cut: int) -> tuple[Array, Array]:
+        return self._log_moments
+
+    @cached_property
+    def _log_moments(self) -> tuple[Array, Array]:
         m = self._shift
         x = np.abs(TILTS + 0.5) * m
         between = math.log(m) - 0.5 * m + log_sinhc(x)

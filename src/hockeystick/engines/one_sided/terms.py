@@ -75,13 +75,17 @@ class Atoms:
         """
         key = log_drop, threshold
         if key not in self._kept:
-            found = [(step_of(pair, log_drop), count) for pair, count in self._parts]
-            steps = [(one, count) for one, count in found if one is not None]
-            if len(steps) < len(found):
-                raise TooManyOutcomesError(f"not all atoms that matter are known where e^{log_drop:g} is left out")
+            steps = self._steps(log_drop) if threshold == math.inf else self.terms(log_drop).steps
             kept = [*self._kept.items()][-_KEPT:]
             self._kept = {**dict(kept), key: Terms(steps, threshold)}
         return self._kept[key]
+
+    def _steps(self, log_drop: float) -> Sequence[tuple[LineStep, int]]:
+        found = [(step_of(pair, log_drop), count) for pair, count in self._parts]
+        steps = [(one, count) for one, count in found if one is not None]
+        if len(steps) < len(found):
+            raise TooManyOutcomesError(f"not all atoms that matter are known where e^{log_drop:g} is left out")
+        return steps
 
     def classes(self, epsilon: float) -> Iterator[float]:
         """``log_drop`` of ever smaller deltas: the first that may be of one at epsilon, and all after."""
@@ -173,8 +177,10 @@ class Terms:
                 for two, both in zip(own, pairs[j:], strict=False):
                     both.append(one + two)
             found = np.array([np.logaddexp.reduce(both) for both in pairs])
-        # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
-        every = [sum(n * np.logaddexp(x, log_s + y) for x, y, n in parts) - len(found) * log_s for log_s in _LOG_POWERS]
+        every = [np.full(TILTS.size, NOTHING)]
+        if most > 1:  # s^-R prod (X + s Y)^n, s >= 1, is at least all terms of R large losses or more
+            several = ((log_s, len(found) * log_s) for log_s in _LOG_POWERS)
+            every = [sum(n * np.logaddexp(x, log_s + y) for x, y, n in parts) - less for log_s, less in several]
         return np.asarray(np.append(found, np.min(every, axis=0)[None], axis=0) + slack)
 
     @cached_property
