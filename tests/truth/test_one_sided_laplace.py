@@ -157,6 +157,18 @@ def test_both_sides_hold_the_truth_between_them(noise: Noise) -> None:
         assert float(answer.width) <= 1e-9
 
 
+def test_a_crossing_next_to_the_largest_loss_is_told() -> None:
+    """Where delta falls by a power of ten within far less than the width wanted."""
+    noise = [(20.0 + 7.3 * k, 1) for k in range(9)]
+    pairs = [(LaplacePair(scale), count) for scale, count in noise]
+    ctx.prec = 160
+    for delta in (1e-12, 1e-15, 1e-21):
+        answer = OneSidedCurve(pairs, (0.0, 0.0), width=1e-7, most=1 << 18).epsilon(delta)
+        assert exact_delta(noise, float(answer.lower)) >= arb(delta)
+        assert exact_delta(noise, float(answer.upper)) <= arb(delta)
+        assert float(answer.width) <= 1e-7
+
+
 def test_a_product_that_has_vanished_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no smaller than that of all steps."""
     noise, theta, frequency = [(40.0 + 1.3 * k, 3) for k in range(60)], 8.0, 1.6
