@@ -223,6 +223,13 @@ def test_where_an_atom_lies_at_epsilon_what_is_left_is_said() -> None:
     assert arb(float(found.lower)) <= exact_delta([(100.0, 300)], 0.5) <= arb(float(found.upper))
 
 
+def test_where_the_frequencies_do_it_is_said_that_rounding_is_left() -> None:
+    """Next to delta 1 of little noise."""
+    found = OneSidedCurve([(LaplacePair(0.25), 10)], (0.0, 0.0), width=1e-7, most=1 << 17).delta(0.0)
+    assert found.errors["rounding"] > 3.0 * found.errors["band"] > 0.0
+    assert math.fsum(found.errors.values()) == pytest.approx(float(found.width), rel=1e-12)
+
+
 def test_steps_of_more_than_lines_tell_apart_are_refused() -> None:
     with pytest.raises(hs.errors.TooManyOutcomesError):
         OneSidedCurve([(LaplacePair(1e-9), 3)], (0.0, 0.0), width=1e-9, most=1 << 20).delta(1.0)

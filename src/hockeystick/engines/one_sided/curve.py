@@ -129,7 +129,7 @@ class OneSidedCurve:
             Where no lines tell it.
         """
         lines = self._lines(epsilon, self._width)
-        return self._bound(lines.lower(epsilon), lines.upper(epsilon))
+        return self._bound(lines, epsilon, lines.lower(epsilon), lines.upper(epsilon))
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
@@ -157,7 +157,7 @@ class OneSidedCurve:
                 width *= 0.5 * self._width / (upper - lower)
                 nodes = lines.nodes
             guess = middle
-        found = self._bound(lower, upper)
+        found = self._bound(lines, lower, lower, upper)
         if upper - lower > _POOREST:
             raise ContourRefusal("width", f"the crossing near epsilon {guess:g} was not told from what is left", found)
         return found
@@ -243,8 +243,12 @@ class OneSidedCurve:
             self._kept = dict(kept)
         return found
 
-    def _bound(self, lower: float, upper: float) -> Bound:
-        return from_sides(lower, upper, _METHOD, errors={"band": upper - lower})
+    def _bound(self, lines: _Lines, epsilon: float, lower: float, upper: float) -> Bound:
+        """Both sides, and by which parts they are apart as sums are at an epsilon."""
+        look = lines.looked_at(epsilon)
+        ratio, apart = look.rounded / max(math.fsum(look.gaps), _NOTHING), upper - lower
+        errors = {"band": apart / (1.0 + ratio), "rounding": apart / (1.0 + 1.0 / ratio)}
+        return from_sides(lower, upper, _METHOD, errors=errors)
 
 
 def _rounded(nodes: float) -> int:
