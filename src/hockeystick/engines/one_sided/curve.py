@@ -38,7 +38,9 @@ _NEAR = 0.3  # nats of delta: how good a guess is looked for
 _ROUNDS = 4
 _ROOM = 0.9  # of the width wanted, but for roundings, for what the band leaves
 _LEAST_ROOM = 0.3  # of the width wanted, or of what roundings leave
-_POOREST = 1e-3  # nats, beyond which a bracket of epsilon is left to other engines
+_POOREST = 1e-3  # nats, or a share of delta, beyond which a bracket is left to other engines
+_SMALLEST = 1e-300  # deltas too small for that
+_FARTHEST = 1e300
 _AIM = 0.8  # of the width of epsilon wanted
 _FAR = 10.0  # widths of a bracket from a guess, beyond which lines are chosen once more
 _NOTHING = 1e-18  # of a sum: far below its roundings
@@ -129,7 +131,10 @@ class OneSidedCurve:
             Where no lines tell it.
         """
         lines = self._lines(epsilon, self._width)
-        return self._bound(lines, epsilon, lines.lower(epsilon), lines.upper(epsilon))
+        found = self._bound(lines, epsilon, lines.lower(epsilon), lines.upper(epsilon))
+        if float(found.width) > max(_POOREST * float(found.lower), _SMALLEST):
+            raise ContourRefusal("width", f"delta at epsilon {epsilon:g} was not told from what is left", found)
+        return found
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``; raises as `delta`."""
@@ -245,10 +250,10 @@ class OneSidedCurve:
 
     def _bound(self, lines: _Lines, epsilon: float, lower: float, upper: float) -> Bound:
         """Both sides, and by which parts they are apart as sums are at an epsilon."""
-        look = lines.looked_at(epsilon)
-        ratio, apart = look.rounded / max(math.fsum(look.gaps), _NOTHING), upper - lower
-        errors = {"band": apart / (1.0 + ratio), "rounding": apart / (1.0 + 1.0 / ratio)}
-        return from_sides(lower, upper, _METHOD, errors=errors)
+        look, apart = lines.looked_at(epsilon), upper - lower
+        share = look.rounded / (look.rounded + math.fsum(look.gaps)) if look.rounded < math.inf else 1.0
+        rounding = share * min(apart, _FARTHEST)
+        return from_sides(lower, upper, _METHOD, errors={"band": apart - rounding, "rounding": rounding})
 
 
 def _rounded(nodes: float) -> int:
