@@ -206,7 +206,7 @@ def assert_linear_noise(steps: int, spacing: float) -> None:
 
 
 def test_subsampled_gaussians_of_falling_noise() -> None:
-    assert_linear_noise(30, 1e-4)
+    assert_linear_noise(60, 1e-4)
 
 
 @pytest.mark.torture

@@ -41,7 +41,7 @@ def sum_of(laws: tuple[tuple[float, float, int], ...]) -> RareSum:
 
 @functools.cache
 def truth(epsilon: float = EPSILON, laws: tuple[tuple[float, float, int], ...] = LAWS) -> tuple[float, float]:
-    found = exact_delta(parts_of(laws), epsilon, digits=8)
+    found = exact_delta(parts_of(laws), epsilon, digits=10)
     return float(found.lower), float(found.upper)
 
 

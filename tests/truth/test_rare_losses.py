@@ -51,7 +51,7 @@ def one_law(shift: float, rate: float, steps: float) -> RareSum:
 
 @functools.cache
 def truth(epsilon: float, noise: float = NOISE, rate: float = RATE, steps: int = STEPS) -> tuple[float, float]:
-    found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=8)
+    found = exact_delta([(SubsampledPair(GaussianPair(noise), rate), steps)], epsilon, digits=10)
     return float(found.lower), float(found.upper)
 
 

@@ -1,4 +1,4 @@
-"""The certified curve of steps of atoms whose outcomes are too many to be listed, by lines of limited band.
+"""The certified curve of Laplace steps, and of atoms too many to be listed, by lines of limited band.
 
 Coarse lines first tell what is asked: about how large delta is, or where it is as large as that; how dense losses are
 at epsilon; and how many frequencies make the bracket as narrow as is wanted. The widths of the lines of several terms
@@ -109,7 +109,7 @@ class OneSidedCurve:
     Parameters
     ----------
     parts : sequence of (Pair, int)
-        Pairs of atoms.
+        Pairs of atoms, or of Laplace noise.
     at_infinity : (float, float)
         Bounds on the mass at infinite loss.
     width : float

@@ -54,7 +54,7 @@ class Atoms:
     Parameters
     ----------
     parts : sequence of (Pair, int)
-        Pairs of atoms.
+        Pairs of atoms, or of Laplace noise.
     """
 
     def __init__(self, parts: Parts) -> None:
