@@ -20,7 +20,7 @@ from hockeystick.bound import Bound, from_sides
 from hockeystick.engines.contour.refusal import ContourRefusal
 from hockeystick.engines.contour.root_bracket import RootBracket, Targets, root_brackets
 from hockeystick.engines.contour.search import targets_of
-from hockeystick.engines.rare.losses import METHOD, Array, RareLosses, RareSum
+from hockeystick.engines.rare.losses import METHOD, MOST_DRAWN, MOST_OF_LARGE, Array, RareLosses, RareSum
 from hockeystick.laws.base import Parts
 from hockeystick.numerics.columns import Places
 
@@ -65,6 +65,8 @@ class RareCurve:
     @classmethod
     def of(cls, parts: Parts, tolerance: float) -> RareCurve | None:
         """The curve, where large losses may be rare."""
+        if math.fsum(pair.sampling_rate * count for pair, count in parts) > max(MOST_DRAWN, MOST_OF_LARGE):
+            return None
         laws = []
         for pair, count in parts:
             known = pair.sampled_gaussian
