@@ -12,12 +12,11 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.base import DirectedCurve
 from hockeystick.bound import Bound
-from hockeystick.engines.choose import standing_lines
 from hockeystick.engines.contour.decay import rectangles
 from hockeystick.engines.contour.placing import log_tail
 from hockeystick.engines.contour.stays_below import log_reverse_beside, log_reverses
 from hockeystick.engines.ends import BoundedCurve
-from hockeystick.engines.together import Quantity
+from hockeystick.engines.together import Quantity, standing_lines
 from hockeystick.laws import GaussianPair
 from hockeystick.laws.allocated import AllocatedCurve
 from hockeystick.laws.base import Pair

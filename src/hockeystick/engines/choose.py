@@ -21,7 +21,7 @@ from hockeystick.bound import Bound, agreed
 from hockeystick.engines.closed_form import ClosedForm, closed_form
 from hockeystick.engines.contour.curve import ContourCurve
 from hockeystick.engines.contour.placing import ContourRefusal
-from hockeystick.engines.contour.standing import SLOW, StandingLines
+from hockeystick.engines.contour.standing import SLOW
 from hockeystick.engines.ends import Answerer, Engine, composed_infinity
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
@@ -165,33 +165,23 @@ def choose_engine(
             return listed(parts, composed_infinity(parts))
     check_reach(parts)
     lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
+    if _is_on_knots(parts):
+        return lattice()
     try:
-        return _ContourFirst(PairSum(parts), tolerance, lattice)
+        return ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:
         return lattice()
 
 
-def standing_lines(engine: Engine) -> StandingLines | None:
-    """The lines that answer first, for questions asked together; None where something else does."""
-    if isinstance(engine, _ContourFirst):
-        return None if engine.lists_first else engine.contour.standing
-    return engine.standing if isinstance(engine, ContourCurve) else None
+def _is_on_knots(parts: Parts) -> bool:
+    """Whether steps known by curves with knots on one lattice are alone, or beside a few steps that are not smooth.
 
-
-def narrower_lines(engine: Engine) -> Narrower | None:
-    """What says whether those lines answer narrowly enough, or others are asked, too; None where these always do."""
-    lines = engine.lines if isinstance(engine, _ContourFirst) else None
-    return lines if isinstance(lines, Narrower) else None
-
-
-def rare_lines(engine: Engine) -> RareCurve | None:
-    """The lines of rare large losses, which answer first where `asks_rare`; None where these are not rare."""
-    return engine.rare if isinstance(engine, _ContourFirst) else None
-
-
-def asks_rare(engine: Engine, delta: float | None) -> bool:
-    """Whether lines of rare large losses are asked first: for the epsilon of a delta, or, without one, for deltas."""
-    return isinstance(engine, _ContourFirst) and engine.asks_rare(delta)
+    There the contour would try in vain for as long as lattices take; beside Gaussian noise it takes a quarter of that.
+    """
+    known = sum(pair.curve is not None for pair, _ in parts)
+    if known == 0 or any(not pair.is_discrete and pair.laplace_loss is None for pair, _ in parts):
+        return False
+    return known == len(parts) or sum(count for _, count in parts) <= SOME_STEPS
 
 
 def _few_drawn(losses: RareSum) -> float:  # by `RARE_FIRST`
@@ -211,7 +201,7 @@ def _enumerated() -> type[EnumeratedCurve]:
 
 
 @final
-class _ContourFirst:
+class ContourFirst:
     """The contour, first for many digits and then for fewer, and lattices where it hands over.
 
     Lines of rare large losses, and lists of what matters of few steps, come before a contour of much work, or any.

@@ -80,10 +80,10 @@ class LaplaceSum:
         rest = []
         for pair, count in parts:
             loss = pair.laplace_loss
-            if loss is None:
+            if loss is None or not loss.has_atoms:
                 rest.append((pair, count))
             else:
-                noise[loss] = noise.get(loss, 0) + count
+                noise[loss.largest] = noise.get(loss.largest, 0) + count
         steps, largest = sum(noise.values()), sum((loss * count for loss, count in noise.items()), Fraction(0))
         if not noise or largest > _MOST_LOSS or (steps > _SLOW[0] and largest > _SLOW[1]):
             return None

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hockeystick.engines.choose import asks_rare, narrower_lines, rare_lines, standing_lines
+from hockeystick.engines.choose import ContourFirst
 from hockeystick.engines.closed_form import ClosedForm, joint_form
 from hockeystick.engines.contour.answers import Answers, deltas, epsilons, unknown
 from hockeystick.engines.contour.curve import ContourCurve
@@ -31,6 +31,7 @@ from hockeystick.engines.contour.stays_below import (
 )
 from hockeystick.engines.ends import BoundedCurve, Ends, Engine
 from hockeystick.engines.many_forms import forms_together
+from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.rare import RareCurve
 from hockeystick.engines.rare import deltas as rare_deltas
 from hockeystick.engines.rare import epsilons as rare_epsilons
@@ -201,3 +202,26 @@ def _targets(lines: Sequence[StandingLines | RareCurve], owners: Places, delta: 
     asked = zip(owners.tolist(), delta.tolist(), strict=True)
     exceeded, undercut = np.array([targets_of(value, *lines[owner].infinite_mass) for owner, value in asked]).T
     return Targets(exceeded, undercut)
+
+
+def standing_lines(engine: Engine) -> StandingLines | None:
+    """The lines that answer first, for questions asked together; None where something else does."""
+    if isinstance(engine, ContourFirst):
+        return None if engine.lists_first else engine.contour.standing
+    return engine.standing if isinstance(engine, ContourCurve) else None
+
+
+def narrower_lines(engine: Engine) -> Narrower | None:
+    """What says whether those lines answer narrowly enough, or others are asked, too; None where these always do."""
+    lines = engine.lines if isinstance(engine, ContourFirst) else None
+    return lines if isinstance(lines, Narrower) else None
+
+
+def rare_lines(engine: Engine) -> RareCurve | None:
+    """The lines of rare large losses, which answer first where `asks_rare`; None where these are not rare."""
+    return engine.rare if isinstance(engine, ContourFirst) else None
+
+
+def asks_rare(engine: Engine, delta: float | None) -> bool:
+    """Whether lines of rare large losses are asked first: for the epsilon of a delta, or, without one, for deltas."""
+    return isinstance(engine, ContourFirst) and engine.asks_rare(delta)

@@ -1,8 +1,7 @@
 """A dominating pair (P, Q) and the windows through which accountants look at it.
 
-Symbols: the privacy loss is ``L = ln dP/dQ``; under P it may be ``+inf`` (P puts mass where Q has none), under
-Q it may be ``-inf``. The hockey-stick curve is ``h(a) = P(L > ln a) - a Q(L > ln a)``, and delta(epsilon) is
-``h(e^epsilon)``.
+Symbols: the privacy loss is ``L = ln dP/dQ``; under P it may be ``+inf`` (where Q has no mass), under Q ``-inf``. The
+hockey-stick curve is ``h(a) = P(L > ln a) - a Q(L > ln a)``, and delta(epsilon) is ``h(e^epsilon)``.
 
 Windows: *tails* is ``Pair.cells`` and ``Pair.tails``; *cumulants* is ``Pair.nodes``; *transforms* is ``Pair.summand``;
 *samples* is ``Pair.sample``. Accountants know pairs only through them.
@@ -26,6 +25,7 @@ from hockeystick.laws.extent import INFINITE as INFINITE
 from hockeystick.laws.extent import CertifiedCurve as CertifiedCurve
 from hockeystick.laws.extent import Extreme as Extreme
 from hockeystick.laws.extent import InfiniteMass as InfiniteMass
+from hockeystick.laws.extent import LaplaceLoss as LaplaceLoss
 from hockeystick.laws.extent import LossQuantum as LossQuantum
 from hockeystick.laws.extent import least_infinite as least_infinite
 from hockeystick.numerics.columns import Array as Array
@@ -153,8 +153,8 @@ class Pair(ABC):
         return None
 
     @property
-    def laplace_loss(self) -> Fraction | None:
-        """The largest loss, exactly, where the pair is one of plain Laplace noise; None for every other pair."""
+    def laplace_loss(self) -> LaplaceLoss | None:
+        """The loss where it has the density of Laplace noise between its ends; None for every other pair."""
         return None
 
     @property

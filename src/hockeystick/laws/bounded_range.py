@@ -28,6 +28,7 @@ from hockeystick.laws.atom_table import precise_log
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair, Parts
 from hockeystick.laws.bounded_range_run import BoundedRangeRun
 from hockeystick.laws.curve import ChordPair
+from hockeystick.laws.extent import LaplaceLoss
 from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.laws.vectors import DiscretePair
 from hockeystick.numerics.gauss_legendre import gauss_legendre
@@ -72,6 +73,10 @@ class BoundedRangePair(Pair):
     @property
     def supremum(self) -> Extreme:
         return Extreme(self.epsilon)
+
+    @property
+    def laplace_loss(self) -> LaplaceLoss:
+        return LaplaceLoss(Fraction(self.epsilon), has_atoms=False)
 
     @property
     def anchors(self) -> tuple[float, ...]:

@@ -28,13 +28,12 @@ from typing import final
 
 import numpy as np
 
-from hockeystick.errors import PrecisionError, UnknownPairError
+from hockeystick.errors import PrecisionError
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import CertifiedCurve, LossQuantum, Pair
 from hockeystick.numerics.columns import Array, Indices
 from hockeystick.numerics.rounding import ELEMENTARY, U, dyadic_below
-from hockeystick.transforms.summand import Summand
 
 _FINE = 100.0  # knots for a loss of about delta(0)
 _DENSE = 20.0  # times delta(0): up to there knots are next to one another
@@ -73,11 +72,6 @@ class _OnKnots(AtomicPair):
     @property
     def loss_quantum(self) -> LossQuantum:
         return LossQuantum(_spacing(self.known), 0.0)
-
-    def summand(self) -> Summand:
-        raise UnknownPairError(
-            "no certified transform is known of a pair given by its curve, with too many atoms: lattices compose it"
-        )
 
 
 @final

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -50,6 +51,23 @@ class LossQuantum:
 
     value: float
     slack: float
+
+
+@final
+@dataclass(frozen=True)
+class LaplaceLoss:
+    """A loss whose density grows as ``e^{l / 2}`` from its least value -m to m, in P: that of Laplace noise.
+
+    Attributes
+    ----------
+    largest : Fraction
+        m (nats).
+    has_atoms : bool
+        Whether it is m with probability 1/2, and -m with ``e^{-m} / 2``, as for plain Laplace noise.
+    """
+
+    largest: Fraction
+    has_atoms: bool
 
 
 def least_infinite(mass: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 
 from hockeystick.errors import check_fields, check_positive, check_ratio
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
+from hockeystick.laws.extent import LaplaceLoss
 from hockeystick.laws.laplace_rule import LaplaceSummand
 from hockeystick.numerics.rounding import ELEMENTARY, U
 from hockeystick.transforms.summand import Summand
@@ -61,8 +62,8 @@ class LaplacePair(Pair):
         return Extreme(self.shift, 2.0 * U * self.shift)
 
     @property
-    def laplace_loss(self) -> Fraction:
-        return Fraction(self.sensitivity) / Fraction(self.scale)
+    def laplace_loss(self) -> LaplaceLoss:
+        return LaplaceLoss(Fraction(self.sensitivity) / Fraction(self.scale), has_atoms=True)
 
     @property
     def anchors(self) -> tuple[float, ...]:

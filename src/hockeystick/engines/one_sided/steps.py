@@ -1,11 +1,12 @@
-"""The steps that one-sided lines serve: atoms, and Laplace noise, which is two atoms and what lies between.
+"""The steps that one-sided lines serve: atoms, and losses with the density of Laplace noise between two ends.
 
 The loss of a Laplace step, at most m, has atoms of mass 1/2 at m and of ``e^{-m} / 2`` at -m, and between them the
 density ``e^{(l - m) / 2} / 4``. Its transform is thus
 
     E e^{zL} = e^{zm} / 2 (1 + 1 / (2z + 1)) + e^{-(1 + z) m} / 2 (1 - 1 / (2z + 1)),
 
-two atoms whose weights depend on z, for every m in the same way.
+two atoms whose weights depend on z, for every m in the same way. That of an exponential mechanism has the density
+alone, over ``1 - e^{-m}`` in place of 2.
 
 Guarantee: moments are bounds (sections 3 and 6 of `docs/derivations/one-sided-lines.md`). Cost: an exponential for each
 atom and tilt.
@@ -17,16 +18,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Final, final
 
 import numpy as np
 
 from hockeystick.engines.enumeration.outcomes import table
-from hockeystick.engines.one_sided.tilted import TiltedStep, log_sinhc
+from hockeystick.engines.one_sided.tilted import TiltedStep, log_share, log_sinhc
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Pair
+from hockeystick.laws.extent import LaplaceLoss
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import U
 
@@ -44,7 +45,8 @@ NOTHING: Final = -1e300
 SLACK: Final = 1e-9
 """Of a logarithm, for the roundings of its sums."""
 
-_LARGEST_LAPLACE = 1e6  # nats of a step: more than such lines tell apart
+_LARGEST = 1e6  # nats of a step of Laplace noise: more than such lines tell apart
+_LEAST = 1e-6  # nats of one without atoms: what is left of two terms that nearly cancel
 
 
 class LineStep(ABC):
@@ -109,19 +111,19 @@ class AtomStep(LineStep):
 @final
 @dataclass(frozen=True, eq=False)
 class LaplaceStep(LineStep):
-    """A Laplace step, all of whose losses are small.
+    """A step of Laplace noise, or of its density alone, all of whose losses are small.
 
     Parameters
     ----------
-    loss : Fraction
-        The largest loss m (nats).
+    loss : LaplaceLoss
+        The loss, whose largest value m is above 1e-6 where it has no atoms.
     """
 
-    loss: Fraction
+    loss: LaplaceLoss
 
     @cached_property
     def _shift(self) -> float:
-        return float(self.loss)
+        return float(self.loss.largest)
 
     def cut(self, threshold: float) -> int:
         return 2
@@ -134,7 +136,8 @@ class LaplaceStep(LineStep):
         m = self._shift
         x = np.abs(TILTS + 0.5) * m
         between = math.log(m) - 0.5 * m + log_sinhc(x)
-        logs = np.stack((TILTS * m, -(1.0 + TILTS) * m, between), axis=1) - math.log(2.0)
+        atoms = (TILTS * m, -(1.0 + TILTS) * m) if self.loss.has_atoms else ()
+        logs = np.stack((*atoms, between), axis=1) - log_share(self.loss)
         sizes = (1.0 + np.abs(TILTS)) * m + abs(math.log(m))
         return _log_sum(logs) + (SLACK + 16.0 * U * sizes), _log_sum(logs[:, :0])
 
@@ -142,13 +145,14 @@ class LaplaceStep(LineStep):
         return [(1.0, 0.0)]
 
     def tilted(self, count: int, cut: int, theta: float, most: int) -> TiltedStep:
-        return TiltedStep.of_laplace(self._shift, count, theta)
+        return TiltedStep.of_laplace(self.loss, count, theta)
 
 
 def step_of(pair: Pair, log_drop: float) -> LineStep | None:
     """A step, which may leave out ``e^log_drop`` of its mass; None where its atoms are unknown, or too many."""
-    if pair.laplace_loss is not None:
-        return LaplaceStep(pair.laplace_loss) if pair.laplace_loss <= _LARGEST_LAPLACE else None
+    loss = pair.laplace_loss
+    if loss is not None:
+        return LaplaceStep(loss) if loss.largest <= _LARGEST and (loss.has_atoms or loss.largest >= _LEAST) else None
     atoms = table(pair, log_drop)
     return None if atoms is None else AtomStep(atoms)
 

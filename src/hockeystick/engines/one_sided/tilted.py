@@ -20,6 +20,7 @@ from typing import Final, Self, final
 import numpy as np
 
 from hockeystick.laws.atom_table import AtomTable
+from hockeystick.laws.extent import LaplaceLoss
 from hockeystick.numerics.columns import Array, Complex
 from hockeystick.numerics.fft import integer_power
 from hockeystick.numerics.rounding import ELEMENTARY, U
@@ -57,7 +58,7 @@ class TiltedStep:
         Bounds on the errors of the transforms of either kind, relative to their values at 0: fixed, and for each
         frequency.
     between : (ndarray, float), optional
-        Of Laplace noise, by how much weights turn: what is divided by a rate plus i times the frequency, and the rate.
+        Of the density of Laplace noise: what is divided by a rate plus i times the frequency, and the rate.
     """
 
     count: int
@@ -111,29 +112,38 @@ class TiltedStep:
         )
 
     @classmethod
-    def of_laplace(cls, m: float, count: int, theta: float) -> Self:
-        """A Laplace step of largest loss m, one rounding off; the density between its atoms falls with them."""
-        loss, rate = np.array([-m, m]), theta + 0.5
-        logs = np.array([-(1.0 + theta) * m, theta * m]) - math.log(2.0)
-        log_between = math.log(0.5 * m) - 0.5 * m + float(log_sinhc(np.array(rate * m)))
-        total = float(np.logaddexp.reduce([*logs, log_between]))
+    def of_laplace(cls, loss: LaplaceLoss, count: int, theta: float) -> Self:
+        """A step with the density of Laplace noise, whose largest loss is one rounding off."""
+        m, rate, share = float(loss.largest), theta + 0.5, log_share(loss)
+        ends = np.array([-m, m])
+        logs = np.array([-(1.0 + theta) * m, theta * m]) - share
+        log_between = math.log(m) - 0.5 * m + float(log_sinhc(np.array(rate * m))) - share
+        total = float(np.logaddexp.reduce([*logs, log_between])) if loss.has_atoms else log_between
         weight = np.exp(logs - total)
         inside = math.exp(log_between - total) * (m / math.tanh(rate * m) - 1.0 / rate)
-        centre = float(np.float32(weight @ loss + inside))
-        own = loss - centre
-        rounded = U * (2.0 * float(np.abs(logs).max()) + 3.0 * (1.0 + theta) * m + 2.0 * abs(total)) + 4.0 * ELEMENTARY
-        doubt = 2.02 * rounded + 2.0 * 3.1 * U * (loss.size + 25) + 30.0 * U
+        atoms = weight if loss.has_atoms else np.zeros(2)
+        centre = float(np.float32(atoms @ ends + inside))
+        own = ends - centre
+        sizes = 2.0 * float(np.abs(logs).max()) + 3.0 * (1.0 + theta) * m + 2.0 * abs(total) + 4.0 * abs(share)
+        rounded = U * sizes + 4.0 * ELEMENTARY
+        most = 1.01 * weight * (2.0 if loss.has_atoms else 0.5 / rate)  # what each end adds at a frequency
+        doubt = float(most.sum()) * (1.01 * rounded + 3.1 * U * (own.size + 25) + 15.0 * U)
         return cls(
             count,
-            [(weight, own)],
+            [(atoms, own)],
             (1.0,),
             count * total,
             centre,
             shift=1.01 * U * m,
             error=count * 1.01 * U * (1.0 + m) + 8.0 * U * abs(count * total),
-            doubts=[(doubt, 36.0 * U * float(weight @ np.abs(own)))],
+            doubts=[(doubt, 18.0 * U * float(most @ np.abs(own)))],
             between=(weight * (-0.5, 0.5), rate),
         )
+
+
+def log_share(loss: LaplaceLoss) -> float:
+    """``ln`` of what the terms of the transform are divided by: 2, or without atoms ``1 - e^{-m}``."""
+    return math.log(2.0) if loss.has_atoms else math.log(-math.expm1(-float(loss.largest)))
 
 
 def log_ways(count: int, k: int) -> float:
