@@ -25,7 +25,7 @@ from hockeystick.engines.contour.standing import SLOW
 from hockeystick.engines.ends import Answerer, Engine, composed_infinity
 from hockeystick.engines.narrower import Narrower
 from hockeystick.engines.rare import MOST_DRAWN, RareCurve
-from hockeystick.engines.reach import check_reach
+from hockeystick.engines.reach import check_reach, least_told
 from hockeystick.errors import TooManyOutcomesError, UnknownPairError
 from hockeystick.laws.base import Parts
 from hockeystick.laws.loss_sum import PairSum
@@ -222,6 +222,7 @@ class ContourFirst:
         self._is_listed = self._is_discrete and _enumerated().serves_in_halves(losses.parts, SOME_OUTCOMES)
         self._most_outcomes = MOST_OUTCOMES if tolerance < EVERYDAY_TOLERANCE else SHORT_LISTS
         self._lists: dict[int, HeaviestOutcomes] = {}
+        self.least_told = least_told(losses.parts)
         self.rare = RareCurve.of(losses.parts, min(tolerance, RARE_WIDTH))
         rare = None if self.rare is None else self.rare.losses
         fresh = rare is None or (rare.changes and rare.drawn > _few_drawn(rare))  # else they come before slow ones
@@ -234,14 +235,17 @@ class ContourFirst:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        return self._first(
+        found = self._first(
             lambda engine: engine.delta(epsilon),
             lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
             self._engines(rare_first=self.asks_rare(None)),
         )
+        return found if float(found.upper) >= self.least_told else self._rest.delta(epsilon)
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
+        if delta < self.least_told:
+            return self._rest.epsilon(delta)
         return self._first(
             lambda engine: engine.epsilon(delta),
             lambda bound: float(bound.width) <= self._tolerance,

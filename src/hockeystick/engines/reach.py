@@ -1,4 +1,4 @@
-"""How far brackets are proved: the most steps, and the largest loss of one."""
+"""How far brackets are proved: the most steps, the largest loss of one, and where tables of curves end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from hockeystick.errors import PrecisionError, shown
 from hockeystick.laws.base import Pair
+from hockeystick.laws.extent import LEAST_DELTA
 
 MOST_STEPS: Final = 1 << 40
 """Steps that brackets are proved for: counts are exact floats with room for their roundings."""
@@ -18,6 +19,8 @@ MOST_LOSS: Final = 1e7
 
 MOST_FAINT: Final = 1e14
 """Nats of a loss that next to nothing has: beyond, float64 does not tell the logarithm of its mass."""
+
+_BESIDE = 1e6  # times what is beyond the tables of curves
 
 
 def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
@@ -33,3 +36,9 @@ def check_reach(parts: Sequence[tuple[Pair, int]]) -> None:
                     f"one step of {shown(pair)} has losses of up to {reach:.3g} nats, more than the {most:g}"
                     " that brackets are computed for: epsilon is enormous; use more noise"
                 )
+
+
+def least_told(parts: Sequence[tuple[Pair, int]]) -> float:
+    """The deltas beside which what lies beyond tables of curves is negligible; 0 where none ends at `LEAST_DELTA`."""
+    ends = any(pair.with_tails is not pair for pair, _ in parts)
+    return _BESIDE * LEAST_DELTA * sum(count for _, count in parts) if ends else 0.0

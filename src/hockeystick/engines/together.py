@@ -207,7 +207,7 @@ def _targets(lines: Sequence[StandingLines | RareCurve], owners: Places, delta: 
 def standing_lines(engine: Engine) -> StandingLines | None:
     """The lines that answer first, for questions asked together; None where something else does."""
     if isinstance(engine, ContourFirst):
-        return None if engine.lists_first else engine.contour.standing
+        return None if engine.lists_first or engine.least_told > 0.0 else engine.contour.standing
     return engine.standing if isinstance(engine, ContourCurve) else None
 
 

@@ -33,8 +33,8 @@ from hockeystick.engines.lattice.plan import (
 )
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.engines.lattice.rare_events import JumpComposition, JumpPlan, epsilon_with_jumps, plan_jumps
+from hockeystick.engines.reach import least_told
 from hockeystick.laws.base import Parts
-from hockeystick.laws.extent import LEAST_DELTA
 from hockeystick.numerics.one_sided_root import crossings
 from hockeystick.transforms.cumulants import Cumulants, Scan
 
@@ -44,7 +44,6 @@ _AT_STATIONS = 3  # compositions tried there
 _HOPEFUL = 10.0  # times the tolerance at a station: beyond, nothing near it is narrow enough either
 _LEAST = 1e-300  # a smaller delta is not asked to be relatively accurate
 _EXPLAINED = 1.5  # times the width, that errors may sum to
-_BESIDE = 1e6  # times what is beyond the tables of curves
 _APART = 12.0  # nats of delta from one station to the next
 _LAST = 64  # station: float64 holds no smaller delta
 _LONG = 1 << 21  # points from which a coarser lattice is asked first how much rounding there is
@@ -94,7 +93,7 @@ class LatticeCurve:
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon), epsilon finite and below the largest loss (nats)."""
         bound = self._delta(epsilon)
-        if float(bound.upper) >= self._tables_tell or self._with_tails is None:
+        if float(bound.upper) >= self._least_told:
             return bound
         return self._with_tails.delta(epsilon)
 
@@ -112,7 +111,7 @@ class LatticeCurve:
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``, in (0, 1)."""
-        if delta < self._tables_tell and self._with_tails is not None:
+        if delta < self._least_told:
             return self._with_tails.epsilon(delta)
         log_delta = math.log(max(delta, 1e-320))
         station = self._station("epsilon", log_delta)
@@ -122,17 +121,14 @@ class LatticeCurve:
                 return kept
         return self._epsilon_around(delta)
 
-    @property
-    def _tables_tell(self) -> float:
-        """The deltas beside which what is beyond the tables of curves is negligible."""
-        return _BESIDE * LEAST_DELTA * sum(count for _, count in self.parts)
+    @cached_property
+    def _least_told(self) -> float:
+        return least_told(self.parts)
 
     @cached_property
-    def _with_tails(self) -> LatticeCurve | None:
-        """The same for smaller deltas; None where no table of a curve goes on."""
+    def _with_tails(self) -> LatticeCurve:
+        """The same for smaller deltas."""
         parts = tuple((pair.with_tails, count) for pair, count in self.parts)
-        if all(further is pair for (further, _), (pair, _) in zip(parts, self.parts, strict=True)):
-            return None
         return LatticeCurve(parts, self.tolerance, self.points, self.largest_loss)
 
     @cached_property
