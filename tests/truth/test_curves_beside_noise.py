@@ -96,10 +96,11 @@ def test_what_lattices_are_quicker_at_is_left_to_them(parts: tuple[tuple[Pair, i
 
 def test_deltas_beyond_tables_of_curves_are_told_all_the_same() -> None:
     """Tables end at 1e-45: beyond, lattices of longer ones answer."""
-    run = hs.Gaussian(2.25).poisson(0.0014) * 2 + hs.Gaussian(1.81).random_allocation(steps=269)
-    curve = Certified().directed(run.pairs("add"))
-    assert 0.0 < curve.delta(2.5).sides[1] <= 1e-290
-    least, most = curve.epsilon(1e-60).sides
-    assert 0.0 < least <= most <= least + 1e-2
-    deltas = hs.account(run, "add").delta([0.5, 2.5])
-    assert deltas.upper[1] <= 1e-290
+    run = hs.Gaussian(3.0).random_allocation(steps=3) + hs.Gaussian(20.0)
+    curve = Certified().directed(run.pairs("remove"))
+    low, high = curve.delta(4.0).sides
+    assert 1e-52 < low <= high <= 1e-51
+    least, most = curve.epsilon(float(high)).sides
+    assert least <= 4.0 <= most <= least + 1e-3
+    deltas = hs.account(run, "remove").delta([0.5, 4.0])
+    assert deltas.upper[1] == high
