@@ -102,5 +102,5 @@ def test_deltas_beyond_tables_of_curves_are_told_all_the_same() -> None:
     assert 1e-52 < low <= high <= 1e-51
     least, most = curve.epsilon(float(high)).sides
     assert least <= 4.0 <= most <= least + 1e-3
-    deltas = hs.account(run, "remove").delta([0.5, 4.0])
-    assert deltas.upper[1] == high
+    deltas = hs.account(run, "remove").delta([0.5, 3.5, 4.0])
+    assert deltas.upper[1:].tolist() == [curve.delta(3.5).sides[1], high]
