@@ -403,6 +403,7 @@ def test_an_unreachable_target_says_so_with_a_bound() -> None:
         ),
         (lambda n: hs.Gaussian(1.0) * n, {"mu": 0.5}, "mu is already 0.999999 or more"),
         (lambda n: hs.Gaussian(1.0) * n, {"advantage": 0.1}, "the advantage is already 0.38"),
+        (lambda n: hs.Gaussian(1.0) * n, {"epsilon": 0.0, "delta": 0.1}, "delta at epsilon 0 is already 0.38"),
         (
             lambda n: hs.Gaussian(1.0) * n,
             {"true_positive_rate": 0.02, "false_positive_rate": 0.01},

@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> Status:
         document = verification.open_receipt(given)
     except verification.NoReceiptError as error:
         raise CommandError(f"{options.receipt}: error: {error}") from None
+    except RecursionError:
+        raise CommandError(f"{options.receipt}: error: nested too deeply") from None
     shown = given if verification.is_page(given) else None
     if options.independent:
         return _prove_again(options, document, shown)
