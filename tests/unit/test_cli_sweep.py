@@ -137,7 +137,7 @@ def test_a_file_that_is_there_already_is_named(tmp_path: Path, capsys: pytest.Ca
     rows = tmp_path / "rows.csv"
     rows.write_text("kept", encoding="utf-8")
     assert main([*GRID, "--noise-multiplier", "1", "--file", str(rows)]) == Status.BAD_INPUT
-    assert capsys.readouterr().err == f"hockeystick: error: {rows} is there already: resume= goes on with it\n"
+    assert capsys.readouterr().err == f"hockeystick: error: {rows} is there already: --resume {rows} goes on with it\n"
     assert rows.read_text(encoding="utf-8") == "kept"
 
 

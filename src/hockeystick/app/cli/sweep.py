@@ -24,7 +24,18 @@ from typing import Any
 from hockeystick import dpsgd
 from hockeystick.app.cli.answer import opening, print_json, table
 from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, usual_adjacency
-from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
+from hockeystick.app.cli.parsing import (
+    CommandError,
+    Parser,
+    Status,
+    count,
+    delta,
+    epsilon,
+    listed,
+    option,
+    positive,
+    rate,
+)
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
 from hockeystick.app.report.words import IF_HELD
 from hockeystick.app.spec.cautions import not_below_one_over
@@ -73,7 +84,11 @@ def run(options: argparse.Namespace) -> Status:
     grid["adjacency"] = options.adjacency or usual_adjacency(*options.sampling or ())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "interrupted: ", RuntimeWarning)  # is said below, by the command
-        found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+        try:
+            found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+        except FileExistsError:
+            words = f"{options.file} is there already: --resume {options.file} goes on with it"
+            raise CommandError(f"hockeystick: error: {words}") from None
     asked = [row.refused != INTERRUPTED for row in found.rows]
     broken = [not_below_one_over(options.population, (level,), UNIT) for level in found.to_table()["delta"]]
     if options.json:
