@@ -130,3 +130,11 @@ def test_everything_public_is_nameable() -> None:
 def test_what_a_mechanism_is_in_a_line_is_plain_words() -> None:
     # receipts, and answers on a terminal, show it as it is
     assert [entry.summary for entry in mechanisms().values() if set("*`_") & set(entry.summary)] == []
+
+
+def test_the_reference_names_what_a_sampling_scheme_takes() -> None:
+    text = (PUBLISHED.parent / "spec.md").read_text(encoding="utf-8")
+    said = text[text.index("Sampling schemes: ") : text.index("`geometric`")]
+    for scheme in samplings().values():
+        after = said[said.index(f"`{scheme.name}`") :]
+        assert [one.name for one in scheme.parameters if f"`{one.name}`" not in after] == []
