@@ -105,8 +105,9 @@ def _check_of_one_record(size: int) -> None:
 
 
 def broken_by(release: object, known: DataSet) -> tuple[str, ...]:
-    """What a specification says itself is not as accounted, at the deltas of this data set's budget as at its own."""
-    return tuple(release.broken_at(at for _, at in known.budget.points)) if isinstance(release, _Specified) else ()
+    """What a specification says itself is not as accounted, where epsilon is read at the budget's delta, too."""
+    read = [known.budget.delta_read] if known.budget.points else []  # mu holds at every delta
+    return tuple(release.broken_at(read)) if isinstance(release, _Specified) else ()
 
 
 def broken_details(release: object, known: DataSet) -> dict[str, list[str]]:
