@@ -403,6 +403,7 @@ def test_an_unreachable_target_says_so_with_a_bound() -> None:
         ),
         (lambda n: hs.Gaussian(1.0) * n, {"mu": 0.5}, "mu is already 0.999999 or more"),
         (lambda n: hs.Gaussian(1.0) * n, {"advantage": 0.1}, "the advantage is already 0.38"),
+        (lambda n: hs.Gaussian(1.0) * n, {"epsilon": 0.0, "delta": 0.1}, "delta at epsilon 0 is already 0.38"),
         (
             lambda n: hs.Gaussian(1.0) * n,
             {"true_positive_rate": 0.02, "false_positive_rate": 0.01},
@@ -442,6 +443,21 @@ def test_a_target_that_other_steps_put_out_of_reach_is_refused_at_once(
     with pytest.raises(hs.UnreachableTargetError, match="at the safest one, 1000000000,"):
         hs.calibrate(family, epsilon=3.0, delta=1e-5)
     assert asked in ([], [0.01])
+
+
+def test_that_no_value_meets_a_target_rests_on_which_are_safer_where_that_was_told_from_estimates() -> None:
+    def votes(probability: float) -> Any:
+        return hs.RandomizedResponse(probability) * 3
+
+    with pytest.raises(hs.UnreachableTargetError, match="at the safest one") as caught:
+        hs.calibrate(votes, epsilon=1.0, delta=1e-6)  # the most private probability is 1/2
+    assert "if privacy does not get steadily better or worse along these values, others may meet it" in str(
+        caught.value
+    )
+    assert 0.58 < hs.calibrate(votes, epsilon=1.0, delta=1e-6, within=(0.5, 1.0)).value < 0.59
+    with pytest.raises(hs.UnreachableTargetError) as caught:
+        hs.calibrate(lambda noise: hs.Gaussian(noise) + hs.ApproximateDP(5.0), epsilon=3.0, delta=1e-5, safe="larger")
+    assert "steadily" not in str(caught.value)
 
 
 def test_where_no_value_can_be_told_from_another_the_error_says_on_which_side_they_are() -> None:

@@ -77,6 +77,7 @@ def test_the_relation_that_a_verdict_rests_on_is_said(tmp_path: Path, capsys: py
         ([*ONE, "--confidence", "1"], "--confidence must be above 0 and below 1, got 1.0"),
         ([*ONE, "--confidence", "abc"], "--confidence must be a number, got 'abc'"),
         (["audit", "--scores", "nowhere.csv"], "cannot read nowhere.csv"),
+        (["audit", "--scores", ""], "cannot read a file without a name: Is a directory"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +90,10 @@ def test_bad_input_is_one_line(arguments: list[str], message: str, capsys: pytes
     [
         ("a,b\n1,1\n", "the first line must name the columns score and member, with a comma between, got 'a,b'"),
         ("score,member\n1,yes\n", "scores.csv:2: error: member must be 1 or 0, got 'yes'"),
-        ("score,member\nhigh,1\n", "scores.csv:2: error: score must be a number"),
+        ("score,member\nhigh,1\n", "scores.csv:2: error: score must be a number, got 'high'"),
+        ("score,member\n1,1\n\nnan,0\n", "scores.csv:4: error: score must be a number, got 'nan'"),
+        ("score,member\n1,1\n0,1,0\n", "scores.csv:3: error: 3 cells, but 2 columns are named; is 0.1 written 0,1?"),
+        ("id,score,member\n1,0.5\n", "scores.csv:2: error: 2 cells, but 3 columns are named\n"),
         (f"score,member\n{'1' * 200_000},1\n", "scores.csv:1: error: score must be a number (field larger"),
         ("score,member\n\udcff,1\n", "scores.csv is not a text file in UTF-8"),
     ],

@@ -150,3 +150,17 @@ def test_wrong_input_is_one_line(
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
     assert said in printed.err
+
+
+def test_the_probability_of_a_randomised_response_is_sought_above_that_of_a_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "votes.toml"
+    for categories in (2, 4):
+        spec.write_text(
+            f'[[steps]]\nmechanism = "randomized-response"\nprobability = 0.9\ncategories = {categories}\ncount = 3\n'
+        )
+        asked = ["calibrate", str(spec), "--epsilon", "1", "--delta", "1e-6", "--find", "probability", "--json"]
+        assert main(asked) == Status.OK
+        found = json.loads(capsys.readouterr().out)
+        assert 1.0 / categories < found["value"] < found["unsafe"] < 0.6

@@ -447,3 +447,14 @@ def test_the_status_says_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> N
         patched.setattr(sys, "stdout", nobody)
         run = ["--noise-multiplier", "1", "--batch-size", "5", "--population", "500", "--steps", "2"]
         assert main(["dpsgd", *run, "--delta", "0.1"]) == Status.NOT_CERTIFIED
+
+
+def test_a_comparison_that_is_too_wide_has_one_blank_line_under_its_title(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "s.toml"
+    spec.write_text('[[steps]]\nmechanism = "gaussian"\nnoise_multiplier = 2.0\n[guarantee]\ndelta = 1e-5\n')
+    assert main(["compare", str(spec), "--accountants", "fourier:spacing=1.25e-3,half_width=20.125"]) == 0
+    title, blank, heads, *_ = capsys.readouterr().out.splitlines()
+    assert (title, blank) == ("epsilon at delta 1e-5, relation add-remove, sampling none", "")
+    assert heads.startswith("accountant ")

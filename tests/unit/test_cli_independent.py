@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,23 @@ def test_what_is_out_of_reach_has_a_status_of_its_own(
     assert main(["verify", "--independent", name]) == Status.NO_ANSWER
     said = " ".join(capsys.readouterr().out.split())  # lines are wrapped
     assert "not proved independently: an estimate, which claims no side" in said
+
+
+def test_what_is_out_of_reach_for_one_reason_is_said_once(
+    made: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    method = {"accountant": {"method": "gaussian-limit"}}
+    name = written(tmp_path / "receipt.json", receipt(from_document({**made["specification"], **method})))
+    assert main(["verify", "--independent", name, "--json"]) == Status.NO_ANSWER
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    reasons = {one["reason"] for one in findings if one["verdict"] == "not proved independently"}
+    assert main(["verify", "--independent", name]) == Status.NO_ANSWER
+    said = " ".join(capsys.readouterr().out.split())
+    assert 0 < len(reasons) < len(findings) / 10
+    assert all(said.count(f"not proved independently: {reason}: ") == 1 for reason in reasons)
+    assert all(said.count(reason) <= len(reasons) for reason in reasons)
+    assert "which claims no side: epsilon at delta 0.0001" in said
+    assert re.search("; and [0-9]+ more", said)
 
 
 def test_a_receipt_without_its_checksum_is_refused(made: dict[str, Any], tmp_path: Path) -> None:

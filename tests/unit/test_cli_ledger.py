@@ -164,6 +164,55 @@ def test_a_release_that_is_not_as_accounted_is_told_so(table: str, capsys: Captu
         assert capsys.readouterr().out.startswith("NOT CERTIFIED")
 
 
+def test_a_budget_whose_delta_is_not_below_one_over_n_is_told_so(table: str, capsys: Capture, tmp_path: Path) -> None:
+    stated = Path(table).read_text().replace("[guarantee]", "[circumstances]\nexamples = 1000\n[guarantee]")
+    Path(table).write_text(stated)
+    assert main(["ledger", "spend", "census", table, "--why", "at delta 1e-6"]) == 0
+    assert main(["ledger", "add-dataset", "loose", "--epsilon", "1", "--delta", "1e-3", "--unit", "household"]) == 0
+    capsys.readouterr()
+    opening = "NOT CERTIFIED: an assumption of the accounting is broken\n  - "
+    for action in (["would-fit"], ["remaining"], ["spend", "--why", "a"]):
+        assert main(["ledger", action[0], "loose", table, *action[1:]]) == Status.NOT_CERTIFIED
+        assert capsys.readouterr().out.startswith(f"{opening}delta 0.001 is not below 1/n = 0.001 for n = 1,000")
+    assert main(["ledger", "total", "loose"]) == Status.NOT_CERTIFIED  # as account says of the same at this delta
+    assert capsys.readouterr().out.startswith(f"{opening}entry 1: delta 0.001 is not below 1/n")
+    assert main(["ledger", "correct", "loose", "1", "--why", "more of it", table]) == 0
+    assert main(["ledger", "total", "loose"]) == Status.NOT_CERTIFIED
+    assert f"{opening}entry 2: delta 0.001" in capsys.readouterr().out
+
+
+def test_a_budget_of_mu_holds_at_every_delta_and_is_judged_at_none(table: str, capsys: Capture) -> None:
+    stated = Path(table).read_text().replace("1e-6", "1e-9")
+    Path(table).write_text(stated.replace("[guarantee]", "[circumstances]\nexamples = 10_000_000\n[guarantee]"))
+    assert main(["ledger", "add-dataset", "mu", "--mu", "1", "--unit", "household"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "would-fit", "mu", table]) == Status.REFUTED
+    assert capsys.readouterr().out == "does not fit\n"  # totals read epsilon at 1e-6, which is above 1e-7
+
+
+def test_what_took_place_may_stand_after_the_options(table: str, capsys: Capture) -> None:
+    assert main(["ledger", "spend", "census", table, "--why", "Table 3"]) == 0
+    assert main(["ledger", "correct", "census", "1", "--why", "it ran as planned", table]) == 0
+    assert main(["ledger", "correct", "census", "2", "--why", "it did not run"]) == 0
+    assert main(["ledger", "export", "--format", "opendp", "census"]) == 2  # nothing counts any more
+    assert "nothing was released of 'census'" in capsys.readouterr().err
+    assert main(["ledger", "correct", "census", table, "2", "--why", "x"]) == 2
+    assert main(["ledger", "correct", "census", "2", "--why", "x", table, table]) == 2
+    assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_an_answer_about_a_partition_names_it(table: str, capsys: Capture, tmp_path: Path) -> None:
+    assert main(["ledger", "spend", "census", table, "--why", "Table 3", "--partition", "north"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "total", "census", "--partition", "north"]) == 0
+    assert capsys.readouterr().out.endswith(", all fixed in advance, for records of 'north'\n")
+    assert main(["ledger", "total", "census", "--partition", "nroth", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["statement"].endswith(", for records of 'nroth'")
+    for name in ("north.html", "north.json"):
+        assert main(["ledger", "report", "census", "--partition", "north", "-o", str(tmp_path / name)]) == 0
+        assert re.search("for records of (&#39;|&#x27;|')north", (tmp_path / name).read_text())
+
+
 def test_a_total_remembers_what_releases_said_of_themselves(table: str, capsys: Capture, tmp_path: Path) -> None:
     page, planned = str(tmp_path / "census.html"), Path(table).read_text()
     total, report = ["ledger", "total", "census"], ["ledger", "report", "census", "-o", page]

@@ -54,6 +54,23 @@ def test_sampling_schemes_are_an_axis(capsys: pytest.CaptureFixture[str]) -> Non
         assert says in capsys.readouterr().err
 
 
+def test_a_delta_that_is_not_below_one_over_n_is_not_certified(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--batch-size", "10", "--population", "1000", "--steps", "20", "--delta", "1e-3,1e-5"]
+    for plans in (["--noise-multiplier", "2"], ["--epsilon", "1", "--tolerance", "1e-2"]):
+        assert main(["sweep", *plans, *sizes]) == Status.NOT_CERTIFIED  # as dpsgd and calibrate say of the same
+        shown = capsys.readouterr().out
+        assert shown.startswith(
+            "NOT CERTIFIED: an assumption of the accounting is broken\n  - delta 0.001 is not below"
+        )
+        *_, above, below = shown.splitlines()
+        assert above.endswith("if every assumption held")
+        assert not below.endswith("held")
+        assert main(["sweep", *plans, *sizes, "--json"]) == Status.NOT_CERTIFIED
+        first, second = json.loads(capsys.readouterr().out)["broken_assumptions"]
+        assert first[0].startswith("delta 0.001 is not below 1/n = 0.001 for n = 1,000")
+        assert second == []
+
+
 def test_json_holds_the_whole_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*GRID, "--noise-multiplier", "1", "--adjacency", "add", "--json"]) == Status.OK
     table = json.loads(capsys.readouterr().out)
@@ -120,7 +137,7 @@ def test_a_file_that_is_there_already_is_named(tmp_path: Path, capsys: pytest.Ca
     rows = tmp_path / "rows.csv"
     rows.write_text("kept", encoding="utf-8")
     assert main([*GRID, "--noise-multiplier", "1", "--file", str(rows)]) == Status.BAD_INPUT
-    assert capsys.readouterr().err == f"hockeystick: error: {rows} is there already: resume= goes on with it\n"
+    assert capsys.readouterr().err == f"hockeystick: error: {rows} is there already: --resume {rows} goes on with it\n"
     assert rows.read_text(encoding="utf-8") == "kept"
 
 

@@ -226,6 +226,21 @@ def test_periods_and_partitions_have_their_own_budgets(ledger: Ledger, monkeypat
     assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("rule", ["renyi", "gaussian-dp"])
+def test_a_filter_that_does_not_admit_a_release_does_not_say_that_its_budget_is_spent(
+    ledger: Ledger, rule: str
+) -> None:
+    ledger.add_dataset(DataSet("polls", STRICT, rule=rule))
+    with pytest.raises(
+        OverBudgetError, match=f"and its {rule} filter does not admit this one after 0 releases; nothing"
+    ):
+        ledger.spend("polls", hs.Gaussian(2.0), why="too much", chosen="adaptively")
+    ledger.spend("polls", hs.Gaussian(100.0), why="a question", chosen="adaptively")
+    with pytest.raises(OverBudgetError, match="does not admit this one after 1 release; nothing was recorded"):
+        ledger.spend("polls", hs.Gaussian(2.0), why="too much", chosen="adaptively")
+    assert ledger.remaining("polls", hs.Gaussian(100.0)) > 100
+
+
 @pytest.mark.parametrize("period", ["26", "2026-01", "2026/", "", " 2026", "next", 2026])
 def test_a_period_that_is_none_is_refused_rather_than_empty(ledger: Ledger, period: Any) -> None:
     ledger.add_dataset(DataSet("yearly", STRICT, period="year"))

@@ -173,6 +173,8 @@ def test_contours_pass_between_the_plans_on_either_side_of_a_level() -> None:
         delta=1e-5,
     )
     figure = plots.contours(found, x="steps", y="noise", at={"rate": 0.01}, levels=[2.0])
+    said = "epsilon at adjacency add-remove, delta 1e-5, rate 0.01; interpolated between the dots"
+    assert figure.axes[0].get_title(loc="left") == said
     (line,) = figure.axes[0].collections[0].get_paths()
     upper = np.asarray(found.bound.upper)[[1, 2, 0], 0, :]
     for steps, noise in line.vertices:

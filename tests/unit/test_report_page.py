@@ -313,6 +313,12 @@ def test_the_plain_words_hold_what_the_trade_off_proves() -> None:
         assert 1.0 - missed <= claimed <= 1.02 * (1.0 - missed)
 
 
+def test_the_plain_words_of_zero_out_are_about_null_records() -> None:
+    made = receipt(read(OFFICE.replace('"substitute"', '"zero-out"')))
+    assert "1 in 1,000 of the people that null records stand for to be in the data" in Content(made).plainly()
+    assert "outside" not in Content(made).plainly()
+
+
 def of(mechanism: str, guarantee: str, more: str = "") -> dict[str, Any]:
     return receipt(read(f"[[steps]]\nmechanism = {mechanism}\n[guarantee]\n{guarantee}\n{more}"), created="2026-11-25")
 

@@ -169,6 +169,17 @@ def test_a_new_checksum_does_not_save_an_edited_result(made: dict[str, Any]) -> 
         assert not found.holds, path
 
 
+def test_a_finding_about_a_long_list_counts_its_values(made: dict[str, Any]) -> None:
+    places: Keys = ("drawn", "epsilon")
+    found = verify(edited(made, places, lambda drawn: drawn[1:])).findings
+    many = len(made["drawn"]["epsilon"])
+    assert f"drawn.epsilon: the receipt has {many - 1} values, computed again there are {many}" in found
+    noisier = edited(made, ("specification", "steps", 0, "noise_multiplier"), lambda noise: noise + 0.5)
+    found = verify(noisier).findings
+    assert any(finding.startswith("drawn.") for finding in found)
+    assert max(map(len, found)) < 600  # the longest is a statement, said twice
+
+
 @pytest.mark.usefixtures("computed_once")
 @pytest.mark.parametrize("key", ["statement", "guarantee", "method"])
 def test_an_edited_text_is_rejected(made: dict[str, Any], key: str) -> None:

@@ -125,3 +125,15 @@ def test_everything_public_is_nameable() -> None:
     for entries in (mechanisms(), samplings(), accountants()):
         for entry in entries.values():
             assert entry.summary, f"{entry.name} has no first line of a docstring"
+
+
+def test_what_a_mechanism_is_in_a_line_is_plain_words() -> None:
+    # receipts, and answers on a terminal, show it as it is
+    assert [entry.summary for entry in mechanisms().values() if set("*`_") & set(entry.summary)] == []
+
+
+def test_the_reference_names_what_a_sampling_scheme_takes() -> None:
+    text = (PUBLISHED.parent / "spec.md").read_text(encoding="utf-8")
+    said = text[text.index("Sampling schemes: ") : text.index("`geometric`")]
+    names = {one.name for scheme in samplings().values() for one in scheme.parameters} | set(samplings())
+    assert sorted(name for name in names if f"`{name}`" not in said) == []

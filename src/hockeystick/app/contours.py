@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick.app.canvas import GREY, LINE, Array, canvas, finished
+from hockeystick.decimals import plain
 from hockeystick.errors import public_door
 from hockeystick.sweep import Sweep
 
@@ -62,8 +63,8 @@ def contours(
     across, up, values = _plane(sweep, x, y, dict(at or {}))
     (along_x, columns), (along_y, rows) = _along(sweep, across), _along(sweep, up)
     axes_values, values = (along_x, along_y), values[np.ix_(rows, columns)]
-    same = ", ".join(f"{name} {value}" for name, value in {**sweep.grid.fixed, **(at or {})}.items())
-    figure, axes = canvas(title or f"{sweep.quantity} at {same}", ax)
+    same = ", ".join(f"{name} {_told(value)}" for name, value in {**sweep.grid.fixed, **(at or {})}.items())
+    figure, axes = canvas(title or f"{sweep.quantity} at {same}; interpolated between the dots", ax)
     shown = values[np.isfinite(values)]
     if shown.size == 0:
         raise ValueError("no plan of this plane has a finite answer: there is nothing to draw")
@@ -76,6 +77,11 @@ def contours(
         if along.min() > 0.0 and along.max() > 20.0 * along.min():
             set_scale("log")
     return finished(axes, legend=False, figure=figure)
+
+
+def _told(value: object) -> str:
+    """A value of an axis, as tables write it."""
+    return plain(value) if isinstance(value, int | float) else str(value)
 
 
 def _plane(sweep: Sweep, x: str | None, y: str | None, at: dict[str, Any]) -> tuple[str, str, Array]:

@@ -29,6 +29,13 @@ class UnreachableTargetError(HockeystickError):
         self.value = value
         self.bound = bound
 
+    def if_steady(self) -> UnreachableTargetError:
+        """The same where which values are safer was told from estimates, and so rests on the two ends."""
+        words = (
+            "; if privacy does not get steadily better or worse along these values, others may meet it: name a range"
+        )
+        return UnreachableTargetError(f"{self}{words}", value=self.value, bound=self.bound)
+
     def __reduce__(self) -> tuple[object, ...]:
         return partial(UnreachableTargetError, str(self), value=self.value, bound=self.bound), ()
 

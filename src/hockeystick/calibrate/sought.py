@@ -104,9 +104,9 @@ class Sought:
         search, axis = self.search, self.search.axis
         try:
             found = _calibration(search, self.root)
-        except UnreachableTargetError:
+        except UnreachableTargetError as error:
             if search.estimated(axis.place(axis.end)) > 0.0 or not search.evaluate(axis.end, search.tolerance()).safe:
-                raise
+                raise error.if_steady() from None
         else:
             if found.value != axis.end or not search.evaluate(axis.start, search.tolerance()).unsafe:
                 return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from hockeystick.accountants.base import DirectedCurve, Parts
@@ -88,11 +88,14 @@ class Target:
 
 def _delta(epsilon: float, delta: float) -> Target:
     quantity, words = f"delta at epsilon {plain(epsilon)}", f"epsilon {plain(epsilon)} at delta {plain(delta)}"
-    if epsilon == 0.0:
-        quantity, words = "the advantage", f"advantage {plain(delta)}"
     return Target(
         words, quantity, delta, of_direction=lambda curve: curve.delta(epsilon), delta_at=epsilon, largest=float
     )
+
+
+def _advantage(most: float) -> Target:
+    largest = check_inside("advantage", most)
+    return replace(_delta(0.0, largest), words=f"advantage {plain(largest)}", quantity="the advantage")
 
 
 def _mu(mu: float, floor: float) -> Target:
@@ -200,7 +203,7 @@ _ASKED: Final[dict[tuple[str, ...], Callable[..., Target]]] = {
     ("epsilon", "delta"): _epsilon_delta,
     ("mu",): _mu,
     ("true_positive_rate", "false_positive_rate"): _attack,
-    ("advantage",): lambda most: _delta(0.0, check_inside("advantage", most)),
+    ("advantage",): _advantage,
     ("bayes_risk", "prior"): _risk,
 }
 """What makes a target of the arguments that say it together."""

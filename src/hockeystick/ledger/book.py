@@ -13,7 +13,7 @@ from hockeystick.composition import Step
 from hockeystick.errors import check_count, public_door
 from hockeystick.ledger.desk import Desk, worst
 from hockeystick.ledger.errors import LedgerError
-from hockeystick.ledger.records import DataSet, Entry, Release, check_text, composition_of
+from hockeystick.ledger.records import DataSet, Entry, Release, broken_by, check_text, composition_of
 from hockeystick.ledger.rules import Total, added, fits, room
 from hockeystick.ledger.store import VERSION, Store, entry_of
 from hockeystick.ledger.verification import Finding, progress, replayed, verify
@@ -155,14 +155,15 @@ class Ledger:
             held, broken = desk.held(known, accounts), desk.broken(known, accounts)
         found, named = worst(known, held, delta)[1], accounts[0][0].rstrip("/")
         statement = f"{found.statement}, in {named} alone" if named else found.statement
+        statement += f", for records of {partition!r}" if partition else ""
         return replace(found, broken=broken, period=named, statement=statement)
 
     @public_door
-    def broken(self, dataset: str, *, partition: str = "") -> tuple[str, ...]:
-        """What releases that count now said of themselves is not as accounted: no answer about them is certified."""
+    def broken(self, dataset: str, *, partition: str = "", release: Release | None = None) -> tuple[str, ...]:
+        """What a release, and those that count now, say of themselves is not as accounted: no answer is certified."""
         with self._desk() as desk:
             known = desk.dataset(dataset)
-            return desk.broken(known, desk.accounts(known, partition))
+            return broken_by(release, known) + desk.broken(known, desk.accounts(known, partition))
 
     @public_door
     def history(self, dataset: str) -> list[Entry]:

@@ -18,7 +18,7 @@ from hockeystick.ledger.records import (
     DataSet,
     Entry,
     Release,
-    broken_by,
+    broken_details,
     check_text,
     composition_of,
     kind_of,
@@ -110,15 +110,13 @@ class Desk:
         accounts = self.accounts(known, partition)  # once: a period may end while the question is answered
         held = self.held(known, accounts)
         if not all(fits(added(runs, run), known.budget, known.rule, known.adjacency) for runs in held):
-            spent = worst(known, held, None)[1]
             raise OverBudgetError(
-                f"the release does not fit: {dataset!r} allows {known.budget}, and epsilon"
-                f" {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent;"
-                " nothing was recorded"
+                f"the release does not fit: {dataset!r} allows {known.budget}, and {_taken(known, held)}; nothing was"
+                " recorded"
             )
         account = accounts[0][-1 if partition else 0]
         self.rows.remember(kinds)
-        details = {"chosen": chosen, "partition": partition, **broken_by(release)}
+        details = {"chosen": chosen, "partition": partition, **broken_details(release, known)}
         entry = self._write(dataset, head, action, why, account=account, runs=counts, details=details)
         self.rows.count(dataset, account, counts)
         return entry
@@ -141,7 +139,8 @@ class Desk:
             counted = self._at(dataset, target.refers).runs
         kinds, counts = _kinds(composition_of(release, known)) if release is not None else ({}, {})
         self.rows.remember(kinds)
-        more: dict[str, Any] = {"refers": target.number, "account": target.account, "details": broken_by(release)}
+        more: dict[str, Any] = {"refers": target.number, "account": target.account}
+        more["details"] = broken_details(release, known)
         entry = self._write(dataset, head, "correct", why, runs=counts, **more)
         self.rows.count(dataset, target.account, counted, -1)
         self.rows.count(dataset, target.account, counts)
@@ -216,6 +215,15 @@ def worst(known: DataSet, held: list[dict[Step, int]], delta: float | None) -> t
     """What counts in the partition in which a record has spent most, and its total."""
     found = [(runs, total(runs, known.budget, known.rule, known.adjacency, delta)) for runs in held]
     return max(found, key=lambda each: (not each[1].within_budget, float(each[1].epsilon.upper)))
+
+
+def _taken(known: DataSet, held: list[dict[Step, int]]) -> str:
+    """Why no more fits: of a filter the total is its whole budget from the first release on, spent or not."""
+    spent = worst(known, held, None)[1]
+    if known.rule != "in-advance":
+        many = "1 release" if spent.releases == 1 else f"{spent.releases} releases"
+        return f"its {known.rule} filter does not admit this one after {many}"
+    return f"epsilon {rounded_up(float(spent.epsilon.upper))} at delta {plain(spent.delta)} is spent"
 
 
 def _kinds(run: Composition) -> tuple[dict[str, str], dict[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, Protocol, final, runtime_checkable
@@ -53,9 +53,8 @@ class _Specified(Protocol):
     def group_size(self) -> int:
         """How many records change at once."""
 
-    @property
-    def broken(self) -> Sequence[str]:
-        """What it says itself is not as accounted."""
+    def broken_at(self, deltas: Iterable[float]) -> Sequence[str]:
+        """What it says itself is not as accounted, where epsilon is asked for at these deltas, too."""
 
 
 Release = Step | Composition | _Specified
@@ -105,9 +104,15 @@ def _check_of_one_record(size: int) -> None:
         )
 
 
-def broken_by(release: object) -> dict[str, list[str]]:
-    """What a specification says itself is not as accounted, as an entry holds it; nothing where all is."""
-    texts = list(release.broken) if isinstance(release, _Specified) else []
+def broken_by(release: object, known: DataSet) -> tuple[str, ...]:
+    """What a specification says itself is not as accounted, where epsilon is read at the budget's delta, too."""
+    read = [known.budget.delta_read] if known.budget.points else []  # mu holds at every delta
+    return tuple(release.broken_at(read)) if isinstance(release, _Specified) else ()
+
+
+def broken_details(release: object, known: DataSet) -> dict[str, list[str]]:
+    """The same, as an entry holds it; nothing where all is as accounted."""
+    texts = list(broken_by(release, known))
     return {"broken": texts} if texts else {}
 
 

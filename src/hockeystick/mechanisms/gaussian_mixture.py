@@ -28,7 +28,9 @@ _LARGEST_GROUP = 1000  # whose exact weights take 15 s
 @final
 @dataclass(frozen=True)
 class GaussianMixture(Step):
-    """A sum that moves by a random amount, plus Gaussian noise: sum_k w_k N(d_k, s^2) against N(0, s^2) under *remove*.
+    """A sum that moves by a random amount, plus Gaussian noise.
+
+    Under *remove* the pair is sum_k w_k N(d_k, s^2) against N(0, s^2).
 
     A group of records in a batch is of this kind: the shift is the number of them that are drawn (`poisson_group`), or
     twice that number for batches of fixed size (`fixed_size_group`). Given how many are drawn, an event of probability

@@ -15,8 +15,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import math
+from collections.abc import Mapping
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from hockeystick import audit
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
@@ -115,10 +117,31 @@ def _scores(name: str) -> tuple[list[float], list[float]]:
             named = "the first line must name the columns score and member, with a comma between"
             raise CommandError(f"{name}: error: {named}, got {','.join(heads)!r}")
         for row in rows:
+            _check_cells(row, f"{name}:{rows.line_num}")
             into = scores.get(str(row["member"]).strip())
             if into is None:
                 raise CommandError(f"{name}:{rows.line_num}: error: member must be 1 or 0, got {row['member']!r}")
-            into.append(float(row["score"]))
-    except (TypeError, ValueError, csv.Error) as error:
+            into.append(_score(row["score"], f"{name}:{rows.line_num}"))
+    except csv.Error as error:
         raise CommandError(f"{name}:{rows.line_num}: error: score must be a number ({error})") from None
     return scores["1"], scores["0"]
+
+
+def _check_cells(row: Mapping[str | None, Any], line: str) -> None:
+    """Refuse a line with more or fewer cells than there are columns: one of them is read as another."""
+    beyond, named = row.get(None, ()), sum(head is not None for head in row)
+    cells = sum(cell is not None for head, cell in row.items() if head is not None) + len(beyond)
+    if cells != named:
+        hint = "; is 0.1 written 0,1?" if beyond else ""
+        raise CommandError(f"{line}: error: {cells} cells, but {named} columns are named{hint}")
+
+
+def _score(text: str, line: str) -> float:
+    """A score: it may be infinite."""
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if math.isnan(score):
+        raise CommandError(f"{line}: error: score must be a number, got {text!r}")
+    return score

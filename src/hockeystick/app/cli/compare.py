@@ -94,7 +94,7 @@ def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]], alike: Sequence
     parts: dict[str, list[Sequence[str]]] = {}
     for row in rows:
         parts.setdefault(", ".join(row[column] for column in left if column < 2), []).append(row[2:])
-    return "\n\n".join(f"{name}\n{table(heads[2:], part)}" for name, part in parts.items())
+    return "\n\n".join(f"{name}\n{table(heads[2:], part)}".lstrip("\n") for name, part in parts.items())
 
 
 def _asked(options: argparse.Namespace, specification: Specification) -> tuple[str, float]:

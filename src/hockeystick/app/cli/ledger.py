@@ -176,7 +176,7 @@ def _admit(options: argparse.Namespace, url: str) -> Status:
 def _stated_release(options: argparse.Namespace, book: ledger.Ledger) -> tuple[Specification, Status]:
     """The release in a file; what it, or one that counts, says is not as accounted is printed before any answer."""
     release = in_file(options.specification)
-    broken = (*release.broken, *book.broken(options.dataset, partition=options.partition))
+    broken = book.broken(options.dataset, partition=options.partition, release=release)
     print(opening(broken), end="")
     return release, Status.NOT_CERTIFIED if broken else Status.OK
 

@@ -162,7 +162,7 @@ def in_file(name: str) -> Specification:
 
         try:
             open_receipt(read_text(name))
-        except NoReceiptError:
+        except (NoReceiptError, RecursionError):
             raise refusal from None
         raise CommandError(
             f"hockeystick: error: {name} is a receipt, not a specification: hockeystick verify reads it"
@@ -208,4 +208,4 @@ def write_text(name: str, text: str) -> None:
 
 def failed(to: str, name: str, error: OSError, program: str = "hockeystick") -> CommandError:
     """What is said where a file cannot be read, or written."""
-    return CommandError(f"{program}: error: cannot {to} {name}: {error.strerror}")
+    return CommandError(f"{program}: error: cannot {to} {name or 'a file without a name'}: {error.strerror}")

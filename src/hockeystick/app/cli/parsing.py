@@ -84,7 +84,15 @@ class Parser(argparse.ArgumentParser):
         if self._subparsers is None:
             for given in takewhile(lambda one: one != "--", args or ()):
                 self._known(given)
-        return super().parse_known_args(args, namespace)
+        found, rest = super().parse_known_args(args, namespace)
+        left_out = [one for one in self._get_positional_actions() if one.nargs == "?"]
+        if (
+            len(left_out) == len(rest) == 1
+            and getattr(found, left_out[0].dest) is None
+            and not rest[0][:-1].startswith("-")
+        ):
+            setattr(found, left_out[0].dest, rest.pop())  # before 3.13, argparse leaves it out at the first option
+        return found, rest
 
     def _known(self, given: str) -> None:
         """Refuse an option there is none of, with the one that was probably meant."""

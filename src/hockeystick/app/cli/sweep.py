@@ -22,10 +22,23 @@ from itertools import compress
 from typing import Any
 
 from hockeystick import dpsgd
-from hockeystick.app.cli.answer import print_json, table
-from hockeystick.app.cli.options import ADJACENCY, add_adjacency, usual_adjacency
-from hockeystick.app.cli.parsing import Parser, Status, count, delta, epsilon, listed, option, positive, rate
+from hockeystick.app.cli.answer import opening, print_json, table
+from hockeystick.app.cli.options import ADJACENCY, UNIT, add_adjacency, usual_adjacency
+from hockeystick.app.cli.parsing import (
+    CommandError,
+    Parser,
+    Status,
+    count,
+    delta,
+    epsilon,
+    listed,
+    option,
+    positive,
+    rate,
+)
 from hockeystick.app.report.numbers import plain, rounded_down, rounded_up
+from hockeystick.app.report.words import IF_HELD
+from hockeystick.app.spec.cautions import not_below_one_over
 from hockeystick.app.spec.registry import schemes
 from hockeystick.sweep import INTERRUPTED, Sweep, sweep
 
@@ -71,15 +84,24 @@ def run(options: argparse.Namespace) -> Status:
     grid["adjacency"] = options.adjacency or usual_adjacency(*options.sampling or ())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "interrupted: ", RuntimeWarning)  # is said below, by the command
-        found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+        try:
+            found = sweep(dpsgd.run, **grid, workers=options.workers, file=options.file, resume=options.resume)
+        except FileExistsError:
+            words = f"{options.file} is there already: --resume {options.file} goes on with it"
+            raise CommandError(f"hockeystick: error: {words}") from None
     asked = [row.refused != INTERRUPTED for row in found.rows]
+    broken = [not_below_one_over(options.population, (level,), UNIT) for level in found.to_table()["delta"]]
     if options.json:
-        print_json({name: list(compress(column, asked)) for name, column in found.to_table().items()})
+        columns = found.to_table() | {"broken_assumptions": broken}
+        print_json({name: list(compress(column, asked)) for name, column in columns.items()})
     else:
-        print(_shown(found, asked))
+        said = dict.fromkeys(text for texts in compress(broken, asked) for text in texts)
+        print(opening(list(said)) + _shown(found, asked, broken))
     if not all(asked):
         print(_interrupted(options, asked.count(False), len(asked)), file=sys.stderr)
         return Status.INTERRUPTED
+    if any(broken):
+        return Status.NOT_CERTIFIED
     return Status.OK if found.complete else Status.NO_ANSWER
 
 
@@ -108,12 +130,13 @@ def _interrupted(options: argparse.Namespace, left: int, plans: int) -> str:
     return f"hockeystick: interrupted: {left} of {plans} plans were not asked; {how}"
 
 
-def _shown(found: Sweep, asked: Sequence[bool]) -> str:
-    """A line a plan that was asked: its arguments, both sides rounded outward, and why there is no answer."""
+def _shown(found: Sweep, asked: Sequence[bool], broken: Sequence[Sequence[str]]) -> str:
+    """A line a plan that was asked: its arguments, both sides rounded outward, and why they are not certified."""
     names = [*found.grid.axes, *["adjacency"] * (found.grid.fixed["adjacency"] != ADJACENCY)]
     heads = [*names, f"{found.quantity} from", "to", ""]
     lines = []
-    for point, row in compress(zip(found.grid.points(), found.rows, strict=True), asked):
+    for point, row, texts in compress(zip(found.grid.points(), found.rows, broken, strict=True), asked):
+        worth = row.refused or (IF_HELD if texts else "")
         given = [point[name] if isinstance(point[name], str) else plain(point[name]) for name in names]
-        lines.append([*given, rounded_down(row.lower, _DIGITS), rounded_up(row.upper, _DIGITS), row.refused])
+        lines.append([*given, rounded_down(row.lower, _DIGITS), rounded_up(row.upper, _DIGITS), worth])
     return table([head.replace("_", " ") for head in heads], lines, right=range(len(heads) - 1))

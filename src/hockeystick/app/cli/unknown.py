@@ -44,7 +44,7 @@ class Unknown:
     @property
     def safe(self) -> str:
         """Which values are safer, where that is a theorem."""
-        if self.part == "count" or self.name in {"rate", "batch_size", "epochs"}:
+        if self.part == "count" or self.name in {"rate", "batch_size", "epochs"} or self._is_truth:
             return "smaller"
         larger = self.name == "noise_multiplier" or self.is_round
         return "larger" if larger or (self.name == "population" and "batch_size" in self._sizes) else "detect"
@@ -54,6 +54,9 @@ class Unknown:
         """The range allowed, where there is one."""
         sizes = self._sizes
         cut = "largest_batch" in sizes
+        if self._is_truth:
+            categories: Any = self._entry.mechanism.mapping.get("categories", 2)
+            return 1.0 / int(categories), 1.0
         if self.name == "rate":
             return 1e-9, math.nextafter(1.0, 0.0) if cut else 1.0
         if self.name == "batch_size":
@@ -92,6 +95,11 @@ class Unknown:
     def is_round(self) -> bool:
         """Whether it is the number of steps in a round."""
         return self.part == "sampling" and self.name in {"steps", "bins"}
+
+    @property
+    def _is_truth(self) -> bool:
+        """Whether it is how often a randomised response is true: from that of a guess on, less often is safer."""
+        return self.name == "probability" and self._entry.mechanism.name == "randomized-response"
 
     @property
     def _entry(self) -> StepEntry:

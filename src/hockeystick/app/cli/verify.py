@@ -22,6 +22,8 @@ from hockeystick.app.spec.reader import from_document
 from hockeystick.errors import require_ball_arithmetic
 from hockeystick.progress import Progress
 
+_FEW = 8
+
 
 def add(parser: Parser) -> None:
     """Add the command's options."""
@@ -41,6 +43,8 @@ def run(options: argparse.Namespace) -> Status:
         document = verification.open_receipt(given)
     except verification.NoReceiptError as error:
         raise CommandError(f"{options.receipt}: error: {error}") from None
+    except RecursionError:
+        raise CommandError(f"{options.receipt}: error: nested too deeply") from None
     shown = given if verification.is_page(given) else None
     if options.independent:
         return _prove_again(options, document, shown)
@@ -65,6 +69,12 @@ def _text(first: str, *others: str) -> str:
     return "\n".join([first, *(wrapped(other, "  ", "    ") for other in others)])
 
 
+def _first_few(places: list[str]) -> str:
+    """The places of some numbers: the questions asked come first."""
+    more = len(places) - _FEW
+    return "; ".join(places[:_FEW]) + (f"; and {more} more" if more > 0 else "")
+
+
 def _prove_again(options: argparse.Namespace, document: dict[str, Any], shown: str | None) -> Status:
     """Prove every number of a receipt by the independent checker, and say for each that was not why.
 
@@ -84,7 +94,12 @@ def _prove_again(options: argparse.Namespace, document: dict[str, Any], shown: s
     words = verification.words_that_differ(document, specification, shown=shown)
     verdicts = {verdict: sum(f.verdict == verdict for f in found) for verdict in (PROVED, NOT_REACHED, CONTRADICTED)}
     first = f"{options.receipt}: {', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())}"
-    text = _text(first, *(str(one) for one in found if one.verdict != PROVED), *words)
+    wrong = [str(one) for one in found if one.verdict == CONTRADICTED]
+    places: dict[str, list[str]] = {}
+    for one in found:
+        if one.verdict == NOT_REACHED:
+            places.setdefault(f"{NOT_REACHED}: {one.reason}", []).append(one.where)
+    text = _text(first, *wrong, *(f"{why}: {_first_few(where)}" for why, where in places.items()), *words)
     told_of = {"numbers": verdicts, "words": words, "findings": [vars(one) for one in found]}
     status = told(specification, told_of, text, as_json=options.json)
     if verdicts[CONTRADICTED] or words:

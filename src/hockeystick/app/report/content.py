@@ -133,9 +133,11 @@ class Content:
                 f" {wrong} cases, names it correctly in at most {found}% of cases, whatever else they know"
             )
         else:
+            zero_out = self.specification.adjacency == "zero-out"
+            others = "that null records stand for to be in the data" if zero_out else "outside the data to be in it"
             said = (
-                f"An attacker who sees everything that is released, and wrongly takes {wrong} of the {members} outside"
-                f" the data to be in it, recognises at most {found}% of the {members} in it, whatever else they know"
+                f"An attacker who sees everything that is released, and wrongly takes {wrong} of the {members}"
+                f" {others}, recognises at most {found}% of the {members} in it, whatever else they know"
             )
         return f"{capital(words.IF_HELD)}: {said[0].lower()}{said[1:]}." if self.broken else f"{said}."
 

@@ -40,6 +40,7 @@ _NO_ANSWERS = "results: not those the specification asks for"
 _NO_FIGURES = "figures: some are not of their kind"
 _JUNK = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # where a figure is something else
 _SAME = 1e-9  # relative: the order of a few sums may differ between machines, nothing else
+_FEW = 12  # values of lists that are told
 _SHARPER = 0.02  # with other versions: how much narrower the brackets are that decide what is claimed
 
 
@@ -163,6 +164,8 @@ def _leaves(path: str, claimed: object, found: object) -> Iterator[str]:
     elif isinstance(claimed, list) and isinstance(found, list) and len(claimed) == len(found):
         for place, (one, other) in enumerate(zip(claimed, found, strict=True)):
             yield from _leaves(f"{path}[{place}]", one, other)
+    elif isinstance(claimed, list) and isinstance(found, list) and max(len(claimed), len(found)) > _FEW:
+        yield f"{path}: the receipt has {len(claimed)} values, computed again there are {len(found)}"
     else:
         says = f"{path}: the receipt says {claimed!r}, computed again it is {found!r}"
         yield "" if _agree(path, claimed, found) else says

@@ -144,13 +144,21 @@ def _delta(specification: Stated) -> Iterator[Caution]:
             f"Delta is what was found, not what was asked for: check that it is well below 1/n ="
             f" {plain(1.0 / examples)} for n = {count_text(examples)}.",
         )
-    for delta in specification.deltas:
+    yield from _above_one_over(examples, specification.deltas, specification.unit)
+
+
+def not_below_one_over(examples: int | None, deltas: Sequence[float], unit: str) -> tuple[str, ...]:
+    """What is broken where deltas asked for are not below one over the number of records, if that is stated."""
+    return () if examples is None else tuple(one.text for one in _above_one_over(examples, deltas, unit))
+
+
+def _above_one_over(examples: int, deltas: Sequence[float], unit: str) -> Iterator[Caution]:
+    for delta in deltas:
         if delta * examples >= 1.0:
             yield _broken(
                 "delta-above-one-over-n",
                 f"delta {plain(delta)} is not below 1/n = {plain(1.0 / examples)} for n = {count_text(examples)}: a"
-                f" mechanism that publishes one {specification.unit} picked at random would pass. Ask for a smaller"
-                " delta.",
+                f" mechanism that publishes one {unit} picked at random would pass. Ask for a smaller delta.",
             )
 
 

@@ -6,7 +6,7 @@ reported and verified.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -93,6 +93,10 @@ class Specification(Stated):
     def broken(self) -> tuple[str, ...]:
         """What the specification itself says is not as accounted: nothing is certified then."""
         return tuple(caution.text for caution in cautions(self) if caution.broken)
+
+    def broken_at(self, deltas: Iterable[float]) -> tuple[str, ...]:
+        """The same, where epsilon is asked for at more deltas, such as that of a budget."""
+        return replace(self, deltas=tuple(dict.fromkeys((*self.deltas, *deltas)))).broken
 
     @property
     def method(self) -> Accountant | None:
