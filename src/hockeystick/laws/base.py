@@ -255,6 +255,12 @@ class Pair(ABC):
         A guide for choosing lattices, not a bound; never beyond ``loss_bounds``.
         """
 
+    def loss_ranges(self, log_below: Array, log_above: Array, measure: Measure = "P") -> tuple[Array, Array]:
+        """`loss_range` at many tails, shape (k,): the low ends, and the high ones."""
+        tails = zip(log_below.tolist(), log_above.tolist(), strict=True)
+        low, high = np.array([self.loss_range(*logs, measure) for logs in tails]).T
+        return low, high
+
     @abstractmethod
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         """A quadrature rule that covers both distributions up to tails of about ``e^log_tail``.
