@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import mul
 from typing import final
 
 import numpy as np
@@ -57,7 +58,7 @@ class CumulantWindow:
     """
 
     def __init__(self, parts: Sequence[tuple[Pair, int]]) -> None:
-        self._counts = np.array([float(count) for _, count in parts])
+        self._counts = [float(count) for _, count in parts]
         mus = [pair.gaussian_mu for pair, _ in parts]
         self._normal = [float(mu) for mu in mus if mu is not None]
         self._others = Quadratures([pair for (pair, _), mu in zip(parts, mus, strict=True) if mu is None])
@@ -74,9 +75,8 @@ class CumulantWindow:
     def at(self, theta: float, *, refine: int = 1) -> TiltedCumulants:
         """Cumulants at one tilt of at least 0, errors not looked at."""
         steps = self.each(theta, refine=refine)
-        with np.errstate(over="ignore", invalid="ignore"):  # of enormous losses: infinite
-            columns = [(self._counts * getattr(steps, name)).tolist() for name in _TOTALS]
-        return TiltedCumulants(theta, *map(math.fsum, columns))
+        columns = (getattr(steps, name).tolist() for name in _TOTALS)  # floats: what is beyond all is infinite
+        return TiltedCumulants(theta, *(math.fsum(map(mul, self._counts, column)) for column in columns))
 
     def checked(self, theta: float) -> TiltedCumulants:
         """Cumulants at one tilt with their estimated errors, refined until these are near rounding."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import final
 
@@ -30,6 +30,9 @@ _LOGS: Array = _FIRST_TAIL * _DEEPER ** np.arange(_DEPTHS, dtype=np.float64)
 _TAILS = np.array(  # the nodes used: their tails are deeper by powers of four
     [_FIRST_TAIL * 4.0 ** max(math.ceil(math.log(log / _FIRST_TAIL, 4.0) - 1e-9), 0) for log in _LOGS.tolist()]
 )
+_AFTER = np.arange(1, _DEPTHS)
+_BEYOND = -1e140  # a loss that no tilt raises: no product with one overflows
+_LEAST = math.exp(-COVERED)
 _MOST_NODES = 1 << 21
 _SMALL = 0.1  # moments nearer to one than this are summed as their difference from one
 _HIGHEST = 600.0  # exponents of what is summed so
@@ -46,10 +49,11 @@ class Quadrature:
         self._rules: dict[tuple[float, int], tuple[Array, Array]] = {}
 
     @cached_property
-    def tails(self) -> tuple[Array, int]:
-        """The losses that ever deeper tails of P begin at, and up to how many of them these grow."""
+    def tails(self) -> Array:
+        """The losses that ever deeper tails of P begin at, as long as these grow; then `_BEYOND`."""
         losses = self.pair.loss_ranges(np.full_like(_LOGS, -1.0), _LOGS)[1]
-        return losses, max(int(np.argmax(losses == losses[-1])), 1) + 1
+        grow = max(int(np.argmax(losses == losses[-1])), 1) + 1
+        return np.where(np.arange(_DEPTHS) < grow, losses, _BEYOND)
 
     @cached_property
     def sizes(self) -> tuple[int, int]:
@@ -141,10 +145,9 @@ class Quadratures:
         return np.array([one.pair.is_discrete for one in self._each], dtype=np.bool_)
 
     @cached_property
-    def _ends(self) -> tuple[Array, Places]:
-        """`Quadrature.tails` of the pairs that need them: losses, shape (e, depths), and their numbers, shape (e, 1)."""
-        found = [one.tails for one, endless in zip(self._each, self._endless, strict=True) if endless]
-        return np.array([losses for losses, _ in found]), np.array([depths for _, depths in found])[:, None]
+    def _ends(self) -> Array:
+        """`Quadrature.tails` of the endless pairs, a row each."""
+        return np.array([one.tails for one, endless in zip(self._each, self._endless, strict=True) if endless])
 
     def _needed(self, theta: float) -> Array:
         """``ln`` of the tails that the nodes must cover at this tilt, shape (B,).
@@ -153,15 +156,11 @@ class Quadratures:
         out, which the nodes around the first do not see.
         """
         needed = np.full(len(self._each), _FIRST_TAIL)
-        if not self._endless.any():
-            return needed
-        losses, depths = self._ends
-        tilted = theta * losses
-        peak = np.maximum((_LOGS + tilted).max(axis=1, keepdims=True), 0.0)
-        # at least the largest between two depths
-        seen = (_LOGS[:-1] + tilted[:, 1:] >= peak - COVERED) & (np.arange(_DEPTHS - 1) < depths - 1)
-        deepest = np.where(seen.any(axis=1), _DEPTHS - 2 - np.argmax(seen[:, ::-1], axis=1), -1)
-        needed[self._endless] = _TAILS[deepest + 1]
+        if self._ends.size:
+            tilted = theta * self._ends
+            peak = np.maximum((_LOGS + tilted).max(axis=1, keepdims=True), 0.0)
+            seen = _LOGS[:-1] + tilted[:, 1:] >= peak - COVERED  # at least the largest between two depths
+            needed[self._endless] = _TAILS[(seen * _AFTER).max(axis=1)]
         return needed
 
     def _batches(self, rows: Places, tails: Array, refine: int, theta: float) -> list[Batch]:
@@ -196,36 +195,36 @@ class Quadratures:
     def tilted(self, theta: float, refine: int) -> Iterator[tuple[Batch, StepCumulants]]:
         """The pairs, a few at a time, with their cumulants on nodes that reach as far as the tilt needs."""
         rows, tails = np.arange(len(self._each)), self._needed(theta)
-        before = np.full((2, rows.size), math.nan)  # the outermost losses of nodes that did not reach
+        before = np.full((rows.size, 2), math.nan)  # the outermost losses of nodes that did not reach
         while rows.size:
-            more = []
+            more = [rows[:0]]
             for batch in self._batches(rows, tails[rows], refine, theta):
                 found, ends = tilted_cumulants(batch.loss, batch.log_p, theta)
-                outermost = batch.loss[:, [0, -1]].T
-                reached = (ends < math.exp(-COVERED)) | ~self._endless[batch.rows]
-                reached |= (outermost == before[:, batch.rows]).all(axis=0)  # no deeper tail goes further out
+                reached = ends < _LEAST
+                if not reached.all():
+                    outermost = batch.loss[:, [0, -1]]
+                    no_further = (outermost == before[batch.rows]).all(axis=1)  # whatever the tail
+                    reached |= no_further | ~self._endless[batch.rows]
+                    before[batch.rows] = outermost
                 if reached.all():
                     yield batch, found
                     continue
                 own = np.flatnonzero(reached)
                 if own.size:
                     yield batch.at(own), found.at(own)
-                before[:, batch.rows] = outermost
                 more.append(batch.rows[~reached])
-            rows = np.sort(np.concatenate(more)) if more else rows[:0]
+            rows = np.sort(np.concatenate(more))
             tails[rows] *= 4.0  # twice as far for a Gaussian tail
 
     def cumulants(self, theta: float, refine: int) -> StepCumulants:
         """Cumulants of one step of each pair, shape (B,)."""
-        total = np.zeros((6, len(self._each)))
-        for batch, found in self.tilted(theta, refine):
-            log_moment = batch.accurate(theta, found.log_moment)
-            total[:, batch.rows] = (
-                log_moment,
-                found.mean,
-                found.variance,
-                found.third,
-                found.fourth,
-                found.absolute_third,
-            )
-        return StepCumulants(*total)
+        parts = [
+            (batch.rows, replace(found, log_moment=batch.accurate(theta, found.log_moment)))
+            for batch, found in self.tilted(theta, refine)
+        ]
+        if len(parts) == 1:
+            return parts[0][1]
+        if not parts:
+            return StepCumulants(*np.empty((6, 0)))
+        places = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        return StepCumulants.joined([found for _, found in parts]).at(places)
