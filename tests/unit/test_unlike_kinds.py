@@ -1,4 +1,4 @@
-"""Schedules of many unlike kinds of steps: published accountants share work among the kinds, and compute what they did."""
+"""Schedules of many unlike kinds of steps: published accountants share work among them, and compute what they did."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ def test_sums_and_logarithms_of_a_nearest_lattice_are_rounded(monkeypatch: pytes
     present = found.pld.log_mass[np.isfinite(found.pld.log_mass)]
     cells = pair.cells(found.pld.losses)
     assert found.mass_error >= float(cells.error_p.max()) + ELEMENTARY * float(np.abs(present).max())
-    monkeypatch.setattr(nearest, "additions", lambda nodes: 2**40)
+    monkeypatch.setattr(nearest, "additions", lambda _: 2**40)
     doubtful = nearest.nearest_points(pair, -700.0, 1.0, spacing)
     assert doubtful.mean_error - found.mean_error >= spacing * 2.0**39 * U

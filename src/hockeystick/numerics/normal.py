@@ -73,7 +73,9 @@ def normal_masses(
 
     pieces = [slice(first, first + _AT_ONCE) for first in range(0, count, _AT_ONCE)]
     found = [_masses(left[own], right[own], some(centre, own), some(centre_error, own)) for own in pieces]
-    log_mass, error = (np.concatenate(one, axis=-1) for one in zip(*((a.log_mass, a.error) for a in found), strict=True))
+    log_mass, error = (
+        np.concatenate(one, axis=-1) for one in zip(*((a.log_mass, a.error) for a in found), strict=True)
+    )
     return IntervalMasses(log_mass, error)
 
 

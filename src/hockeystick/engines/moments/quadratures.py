@@ -103,7 +103,7 @@ class Batch:
 
     @cached_property
     def _reach(self) -> Array:
-        return np.abs(self.loss).max(axis=1)
+        return np.asarray(np.abs(self.loss).max(axis=1))
 
     def accurate(self, theta: float, log_moment: Array) -> Array:
         """K, without cancellation where it is small, shape (b,)."""
