@@ -149,3 +149,8 @@ def test_sums_and_logarithms_of_a_nearest_lattice_are_rounded(monkeypatch: pytes
     monkeypatch.setattr(nearest, "additions", lambda _: 2**40)
     doubtful = nearest.nearest_points(pair, -700.0, 1.0, spacing)
     assert doubtful.mean_error - found.mean_error >= spacing * 2.0**39 * U
+
+
+def test_a_specification_makes_each_step_once() -> None:
+    specification = hs.spec.of_run(schedule(3), delta=1e-5)
+    assert all(entry.step is entry.step for entry in specification.steps)
