@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO, TypeVar, final
 
@@ -48,6 +49,7 @@ class Progress:
         self._wipe, self._every = _WIPE, _EVERY
         self._start = 0.0
         self._shown: tuple[threading.Thread, threading.Event] | None = None
+        self._writing = threading.Lock()
 
     def __enter__(self) -> Progress:
         self._start = time.monotonic()
@@ -71,17 +73,11 @@ class Progress:
         """Whether somebody may be watching what this process writes."""
         if type(self._stream).__module__.partition(".")[0] == "ipykernel":
             self._wipe, self._every = _BLANK, _SELDOM
-        elif not self._is_terminal() or os.environ.get("TERM") == "dumb":
+        elif not is_terminal(self._stream) or os.environ.get("TERM") == "dumb":
             return False
         from multiprocessing import parent_process
 
         return parent_process() is None and sys.platform != "emscripten"  # which starts no threads
-
-    def _is_terminal(self) -> bool:
-        try:
-            return self._stream.isatty()
-        except (AttributeError, ValueError):  # a program without a window has no stderr; others replaced or closed it
-            return False
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items, counted as they are done."""
@@ -94,6 +90,19 @@ class Progress:
     def count(self, done: int, total: int) -> None:
         """Say how many of how many are done."""
         self._done, self._total = done, total
+
+    def doing(self, label: str) -> None:
+        """Say what is being done now."""
+        self._label = label
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Meanwhile the line is wiped, for others that stay."""
+        with self._writing:
+            if self._shown is not None:
+                self._stream.write(self._wipe)
+                self._stream.flush()
+            yield
 
     def line(self) -> str:
         """The line as it stands."""
@@ -116,9 +125,18 @@ class Progress:
         if stop.wait(self._delay):
             return
         while True:
-            self._stream.write(self._wipe + self.line()[: self._columns() - 1])  # of one that wraps the end is wiped
-            self._stream.flush()
+            with self._writing:
+                self._stream.write(self._wipe + self.line()[: self._columns() - 1])  # one that wraps is not all wiped
+                self._stream.flush()
             if stop.wait(self._every):
                 break
         self._stream.write(self._wipe)
         self._stream.flush()
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether what is written to a stream is seen as it comes."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):  # a program without a window has no stderr; others replaced or closed it
+        return False

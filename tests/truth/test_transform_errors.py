@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import replace
 
@@ -137,6 +138,23 @@ def test_moments_by_coarse_rules_contain_the_integral(
         for own, power in ((pair, order), (pair.reversed(), 1.0 - order)):
             found = log_moment_bounds([(own, 1)], np.array([order]))
             truth = sampled_moment(noise, rate, power).real
+            assert mpf(float(found.lower[0])) <= truth <= mpf(float(found.upper[0]))
+
+
+@pytest.mark.parametrize("accuracy", [-0.1, -1.0, -3.0, -8.0])
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
+def test_moments_of_like_pairs_by_coarse_rules_contain_the_integrals(
+    rate: float, accuracy: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs that share a batch, and of one rate, from eight on, their nodes."""
+    monkeypatch.setattr(log_moment, "_LOG_ACCURACY", accuracy)
+    monkeypatch.setattr(log_moment, "_batches", log_moment._batches.__wrapped__)
+    few, many = (1.0, 1.1), tuple(1.0 + place / 64.0 for place in range(8))
+    for noises, order in itertools.product((few, many), (1.5, 4.0)):
+        pairs = [SubsampledPair(GaussianPair(noise), rate) for noise in noises]
+        for own, power in ((pairs, order), ([pair.reversed() for pair in pairs], 1.0 - order)):
+            found = log_moment_bounds([(pair, 3) for pair in own], np.array([order]))
+            truth = 3 * sum(sampled_moment(noise, rate, power).real for noise in noises)
             assert mpf(float(found.lower[0])) <= truth <= mpf(float(found.upper[0]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pty
@@ -15,14 +16,16 @@ import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.app.cli import main
+from hockeystick.app.cli import compare, main
 from hockeystick.app.cli.parsing import Status
 from hockeystick.app.cli.program import parser
 from hockeystick.app.cli.schema import EXAMPLE
+from hockeystick.app.spec.model import Specification
 from hockeystick.progress import Progress
 
 SPEC = """\
@@ -186,6 +189,44 @@ def test_compare_tells_every_combination(capsys: pytest.CaptureFixture[str], spe
     shown = told(capsys, *arguments)
     assert shown.count("certified") == 2
     assert shown.count("estimate") == 2
+
+
+@pytest.mark.parametrize("relations", ["add-remove", "add-remove,substitute"])
+def test_compare_shows_rows_as_they_come_on_a_terminal(
+    relations: str, monkeypatch: pytest.MonkeyPatch, spec: str
+) -> None:
+    screen, seen = Terminal(), []
+    monkeypatch.setattr(sys, "stdout", screen)
+    line = compare._line
+
+    def asked(name: str, one: Specification, quantity: str, level: float) -> dict[str, Any]:
+        seen.append(screen.getvalue())
+        return line(name, one, quantity, level)
+
+    monkeypatch.setattr(compare, "_line", asked)
+    methods = ["automatic", "gaussian-limit", "prv:epsilon_error=1e-15"]
+    assert main(["compare", spec, "--adjacencies", relations, "--accountants", ",".join(methods)]) == Status.OK
+    whole = screen.getvalue()
+    assert whole.startswith("epsilon at delta 1e-5")
+    for before, after, (relation, method) in zip(
+        seen, [*seen[1:], whole], itertools.product(relations.split(","), methods), strict=True
+    ):
+        (row,) = (text for text in after.removeprefix(before).splitlines() if text.startswith(method[:3]))
+        assert relation in after
+        assert ("no answer (below)" in row) == (method == methods[-1])
+    assert "- " in whole.rpartition("no answer (below)")[2]  # why
+    assert whole.count("accountant  ") == len(relations.split(","))
+
+
+def test_lines_that_stay_find_the_one_that_shows_wiped() -> None:
+    stream = Terminal()
+    with Progress("working", stream=stream, delay=0.0) as progress:
+        progress.doing("still working")
+        time.sleep(0.2)
+        with progress.aside():
+            time.sleep(0.3)
+            assert stream.getvalue().endswith("\r\x1b[K")
+    assert "still working" in stream.getvalue()
 
 
 def test_compare_simulates_only_where_told_to(capsys: pytest.CaptureFixture[str], spec: str) -> None:

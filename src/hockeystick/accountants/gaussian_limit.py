@@ -72,9 +72,10 @@ class _LimitCurve(DirectedCurve):
         """The parameter of Gaussian DP; infinite where chi-square is."""
         if self._infinity > 0.0:
             return math.inf
+        moments = self._window.each(1.0).log_moment.tolist()
         squares = [
-            count * math.expm1(min(max(CumulantWindow([(pair, 1)]).at(1.0).log_moment, 0.0), 700.0))
-            for pair, count in self._parts
+            count * math.expm1(min(max(moment, 0.0), 700.0))
+            for (_, count), moment in zip(self._parts, moments, strict=True)
         ]
         return math.sqrt(math.fsum(squares))
 

@@ -95,10 +95,7 @@ class GaussianTail:
 @final
 @dataclass(frozen=True)
 class Selection:
-    """The best of many runs: the pairs of one run with their counts, how many runs, and which order of outputs.
-
-    See `hockeystick.laws.selected.SelectedPair`.
-    """
+    """The best of many runs (`laws.selected`): the pairs of one with their counts, how many, which order of outputs."""
 
     parts: Parts
     count: RunCount
@@ -108,8 +105,7 @@ class Selection:
 class Pair(ABC):
     """A dominating pair (P, Q): frozen, hashable, equal where its parameters are equal.
 
-    A new pair is one subclass with the methods below; it then works with every accountant. Subclasses are frozen
-    dataclasses whose parameters are exact numbers: a float stands for itself.
+    A subclass with the methods below works with every accountant: a frozen dataclass, whose parameters are exact.
     """
 
     @property
@@ -164,10 +160,8 @@ class Pair(ABC):
 
     @property
     def gaussian_tail(self) -> GaussianTail | None:
-        """The Gaussian tail of the pair and of its reverse; None where none is known.
-
-        A pair whose losses are bounded by e is an e-DP one.
-        """
+        """The Gaussian tail of the pair and of its reverse; None where none is known."""
+        # a pair whose losses are bounded by e is an e-DP one
         largest = max(abs(end.value) + end.error for end in (self.infimum, self.supremum))
         if math.isinf(largest) or self.mass_at_infinity or self.reverse_mass_at_infinity:
             return None
@@ -254,6 +248,11 @@ class Pair(ABC):
 
         A guide for choosing lattices, not a bound; never beyond ``loss_bounds``.
         """
+
+    def loss_ranges(self, log_below: Array, log_above: Array, measure: Measure = "P") -> tuple[Array, Array]:
+        """`loss_range` at many tails, shape (k,)."""
+        ends = [self.loss_range(*logs, measure) for logs in zip(log_below.tolist(), log_above.tolist(), strict=True)]
+        return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
 
     @abstractmethod
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:

@@ -73,9 +73,13 @@ class GaussianPair(Pair):
         return GaussianTails(np.array([self.shift])).tails(cuts, upper=upper)
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
+        low, high = self.loss_ranges(np.array([log_below]), np.array([log_above]), measure)
+        return low.item(), high.item()
+
+    def loss_ranges(self, log_below: Array, log_above: Array, measure: Measure = "P") -> tuple[Array, Array]:
         m = self.shift
         mean = 0.5 * m * m if measure == "P" else -0.5 * m * m
-        below, above = (math.sqrt(-2.0 * min(log, -1e-3)) for log in (log_below, log_above))
+        below, above = (np.sqrt(-2.0 * np.minimum(logs, -1e-3)) for logs in (log_below, log_above))
         return mean - m * below, mean + m * above
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:

@@ -116,6 +116,10 @@ class ReversedPair(Pair):
         low, high = self.base.loss_range(log_above, log_below, "Q" if measure == "P" else "P")
         return -high, -low
 
+    def loss_ranges(self, log_below: Array, log_above: Array, measure: Measure = "P") -> tuple[Array, Array]:
+        low, high = self.base.loss_ranges(log_above, log_below, "Q" if measure == "P" else "P")
+        return -high, -low
+
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         base = self.base.nodes(log_tail, refine=refine)
         return Nodes(-base.loss, base.log_q, base.log_p)

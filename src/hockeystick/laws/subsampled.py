@@ -194,14 +194,16 @@ class SubsampledPair(Pair):
         return slack
 
     def loss_range(self, log_below: float, log_above: float, measure: Measure = "P") -> tuple[float, float]:
-        g = self.rate
-        low, high = self.base.loss_range(log_below, log_above, "Q")
+        low, high = self.loss_ranges(np.array([log_below]), np.array([log_above]), measure)
+        return low.item(), high.item()
+
+    def loss_ranges(self, log_below: Array, log_above: Array, measure: Measure = "P") -> tuple[Array, Array]:
+        low, high = self.base.loss_ranges(log_below, log_above, "Q")
         if measure == "P":
             # P' = (1-g) Q + g P: its upper tail is the larger of Q's and g times P's
-            _, high_p = self.base.loss_range(log_below, min(log_above - math.log(g), -1e-3), "P")
-            high = max(high, high_p)
-        ends = self._sampled(np.array([-math.inf if self._has_bottom else low, high]))
-        return float(ends[0]), float(ends[1])
+            rest = np.minimum(log_above - math.log(self.rate), -1e-3)
+            high = np.maximum(high, self.base.loss_ranges(log_below, rest, "P")[1])
+        return self._sampled(np.full_like(low, -math.inf) if self._has_bottom else low), self._sampled(high)
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         g = self.rate

@@ -232,22 +232,38 @@ class TiltedCumulants:
     error: float = math.nan
 
 
-def tilted_cumulants(nodes: Nodes, theta: float) -> TiltedCumulants:
-    """All cumulants of one step at one tilt."""
-    batch = NodeBatch(nodes.loss[None], nodes.log_p[None], np.ones(1))
-    tilted = _Tilted.of(batch.loss, batch.log_p, np.array([[theta]]))
-    deviation = batch.loss - tilted.mean[:, :, None]
+@final
+@dataclass(frozen=True, eq=False)
+class StepCumulants(Columns):
+    """What the losses of B steps do at one tilt, as in `TiltedCumulants`; arrays of shape (B,)."""
+
+    log_moment: Array
+    mean: Array
+    variance: Array
+    third: Array
+    fourth: Array
+    absolute_third: Array
+
+
+def tilted_cumulants(loss: Array, log_p: Array, theta: float) -> tuple[StepCumulants, Array]:
+    """All cumulants of B steps at one tilt, from n nodes each, shape (B, n).
+
+    And the larger of the tilted weights of the first and the last node, in units of the largest weight, shape (B,).
+    """
+    tilted = _Tilted.of(loss, log_p, np.array([[theta]]))
+    deviation = loss - tilted.mean[:, :, None]
     square = deviation * deviation
-    second = float(tilted.moment(square).item())
-    return TiltedCumulants(
-        theta=theta,
-        log_moment=float(tilted.log_moment.item()),
-        mean=float(tilted.mean.item()),
-        variance=second,
-        third=float(tilted.moment(square * deviation).item()),
-        fourth=float(tilted.moment(square * square).item()) - 3.0 * second * second,
-        absolute_third=float(tilted.moment(square * np.abs(deviation)).item()),
+    second = tilted.moment(square)
+    moments = (
+        tilted.log_moment,
+        tilted.mean,
+        second,
+        tilted.moment(square * deviation),
+        tilted.moment(square * square) - 3.0 * second * second,
+        tilted.moment(square * np.abs(deviation)),
     )
+    ends = np.maximum(tilted.weight[0, :, 0], tilted.weight[0, :, -1])
+    return StepCumulants(*(moment[0] for moment in moments)), ends
 
 
 @final

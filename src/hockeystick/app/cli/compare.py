@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, final
 
 from hockeystick.app.cli.answer import opening, print_json, status_of, table
 from hockeystick.app.cli.options import add_specification, in_file
@@ -30,7 +31,7 @@ from hockeystick.app.spec.registry import AUTOMATIC, accountants, samplings, sch
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import ADJACENCIES
 from hockeystick.errors import HockeystickError, check_choice, one_line
-from hockeystick.progress import Progress
+from hockeystick.progress import Progress, is_terminal
 
 _SIMULATION = "monte-carlo"
 _SIZES = {"rate", "batch_size", "population"}
@@ -64,25 +65,60 @@ def run(options: argparse.Namespace) -> Status:
     specification = in_file(options.specification)
     quantity, level = _asked(options, specification)
     combinations = list(_combinations(options, specification, (level,) if quantity == "epsilon" else ()))
+    keys = [(one.adjacency, name, one.accountant.text) for name, one in combinations]
+    alike = [column for column in (0, 1) if len({key[column] for key in keys}) == 1]  # said once, above the table
+    above = [*dict.fromkeys(opening(one.broken) for _, one in combinations), _title(keys, alike, quantity, level)]
+    as_they_come = not options.json and is_terminal(sys.stdout)
+    rows = _Rows(keys, alike, quantity)
+    lines = []
     with Progress("comparing") as progress:
-        lines = [_line(name, one, quantity, level) for name, one in progress.each(combinations)]
+        for name, one in progress.each(combinations):
+            progress.doing(f"comparing, now {one.accountant.text}")
+            lines.append(_line(name, one, quantity, level))
+            if as_they_come:
+                with progress.aside():
+                    print("".join(above if len(lines) == 1 else ()) + rows.next(lines[-1]), flush=True)
     if options.json:
         print_json({"quantity": quantity, "at": level, "rows": list(map(_document, lines))})
-    else:
-        print("".join(dict.fromkeys(opening(one.broken) for _, one in combinations)), end="")
-        _print(lines, quantity, level)
+        return status_of(*(one for _, one in combinations))
+    if not as_they_come:
+        print("".join(above) + _folded(_heads(quantity), [_row(line) for line in lines], alike))
+    for reason in dict.fromkeys(line["reason"] for line in lines if line["reason"]):
+        print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
     return status_of(*(one for _, one in combinations))
 
 
-def _print(lines: Sequence[dict[str, Any]], quantity: str, level: float) -> None:
-    heads = ("relation", "sampling", "accountant", quantity, "bracket", "worth", "time")
-    rows = [_row(line) for line in lines]
-    alike = [column for column in (0, 1) if len({row[column] for row in rows}) == 1]  # said once, above the table
-    title = "".join(f", {heads[column]} {rows[0][column]}" for column in alike)
-    print(f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{title}\n")
-    print(_folded(heads, rows, alike))
-    for reason in dict.fromkeys(line["reason"] for line in lines if line["reason"]):
-        print("\n" + textwrap.fill(reason, WIDTH, initial_indent="- ", subsequent_indent="  "))
+def _heads(quantity: str) -> tuple[str, ...]:
+    return "relation", "sampling", "accountant", quantity, "bracket", "worth", "time"
+
+
+def _title(keys: Sequence[Sequence[str]], alike: Sequence[int], quantity: str, level: float) -> str:
+    said = "".join(f", {_heads(quantity)[column]} {keys[0][column]}" for column in alike)
+    return f"{quantity} at {'delta' if quantity == 'epsilon' else 'epsilon'} {plain(level)}{said}\n\n"
+
+
+@final
+class _Rows:
+    """The table as its rows come, on a terminal: one for each relation and sampling, as wide as answers mostly are."""
+
+    def __init__(self, keys: Sequence[Sequence[str]], alike: Sequence[int], quantity: str) -> None:
+        self._widths = (max(len("accountant"), *(len(key[2]) for key in keys)), 10, 18, 10, 0)
+        self._left = [column for column in (0, 1) if column not in alike]
+        self._heads = _heads(quantity)[2:]
+        self._name: str | None = None
+
+    def next(self, line: dict[str, Any]) -> str:
+        """One more row, under what begins with it."""
+        row = _row(line)
+        name, above = ", ".join(row[column] for column in self._left), ""
+        if name != self._name:
+            blank = "" if self._name is None else "\n"
+            above = blank + "".join(f"{text}\n" for text in (name, self._aligned(self._heads)) if text)
+            self._name = name
+        return above + self._aligned(row[2:])
+
+    def _aligned(self, cells: Sequence[str]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(cells, self._widths, strict=True)).rstrip()
 
 
 def _folded(heads: Sequence[str], rows: Sequence[Sequence[str]], alike: Sequence[int]) -> str:

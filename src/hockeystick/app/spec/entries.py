@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from hockeystick.app.spec.registry import kebab, mechanisms, samplings, schemes
@@ -128,7 +129,7 @@ class StepEntry:
     name: str = ""
     note: str = ""
 
-    @property
+    @cached_property
     def step(self) -> Step:
         """The step; ``TypeError`` or ``ValueError`` where a parameter is not allowed."""
         known = mechanisms()[self.mechanism.name].written_with(self.mechanism.mapping)

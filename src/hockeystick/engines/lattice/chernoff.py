@@ -1,7 +1,7 @@
 """Chernoff bounds on the losses of a composition of lattice PLDs: ``P(X >= x) <= e^{K(t) - t x}`` for every t > 0.
 
 K is the sum of the log moment generating functions of the PLDs, each a finite sum (002, equations 5.2 and 5.3). Any t
-gives a bound; the best of a search is taken, and only its value is rounded up.
+gives a bound: a search on few points of each step finds a good one, and only what is found there is rounded up.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -17,10 +18,13 @@ from hockeystick.engines.lattice.compose import Parts, log_moment
 from hockeystick.engines.lattice.pld import LatticePLD
 from hockeystick.numerics.columns import Array
 from hockeystick.numerics.rounding import ELEMENTARY, U
+from hockeystick.transforms.cumulants import Cumulants
 
 _LOG_GOLDEN = 0.6180339887498949
 _STEPS = 24
 _TABLE = np.exp(np.linspace(math.log(1e-3), math.log(1e4), 120))
+_TILTS = math.log(1e-4), math.log(1e5)
+_SKETCH = 1024  # blocks of a step, by whose ends tilts are chosen
 _DEEPEST = 700.0  # nats below the heaviest point of its block to which a mass is told apart
 _BLOCK = 0.01  # nats: width of a block for one step; many steps take it by its root
 _BLOCKS = 2048  # of a step, at least
@@ -36,11 +40,17 @@ def log_tail(parts: Parts, tilt: float, edge: float) -> float:
     return total + (len(parts) + 8.0) * U * size + ELEMENTARY
 
 
-def least_log_tail(parts: Parts, edge: float, *, above: bool) -> float:
-    """``ln`` of the best Chernoff bound found on the mass at or beyond ``edge``."""
-    sign = 1.0 if above else -1.0
-    parts = _coarse(parts)
-    return _least(lambda log_size: log_tail(parts, sign * math.exp(log_size), edge), math.log(1e-4), math.log(1e5))
+def least_log_tails(parts: Parts, end: float) -> tuple[float, float]:
+    """``ln`` of about the best Chernoff bounds on the mass at or above ``end``, and on that at or below ``-end``."""
+    few = [(_on_block_ends(pld, -(-pld.size // _SKETCH)), count) for pld, count in parts]  # as far out as all points
+    cumulants = Cumulants(few, -math.inf)
+
+    def exponent(sign: float, log_size: float) -> float:
+        tilt = math.exp(log_size)
+        return cumulants.log_moment(sign * tilt) - tilt * end
+
+    tilts = [sign * math.exp(_valley(partial(exponent, sign), *_TILTS)) for sign in (1.0, -1.0)]
+    return log_tail(parts, tilts[0], end), log_tail(parts, tilts[1], -end)
 
 
 @final
@@ -113,11 +123,10 @@ def _on_block_ends(pld: LatticePLD, block: int) -> LatticePLD:
     return replace(pld, side="upper", index=index, log_mass=log_mass)
 
 
-def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """The least value found by golden sections of a function with one valley."""
+def _valley(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function with one valley is about least, by golden sections."""
     left, right = high - _LOG_GOLDEN * (high - low), low + _LOG_GOLDEN * (high - low)
     f_left, f_right = function(left), function(right)
-    best = min(f_left, f_right)
     for _ in range(_STEPS):
         if f_left <= f_right:
             high, right, f_right = right, left, f_left
@@ -127,5 +136,4 @@ def _least(function: Callable[[float], float], low: float, high: float) -> float
             low, left, f_left = left, right, f_right
             right = low + _LOG_GOLDEN * (high - low)
             f_right = function(right)
-        best = min(best, f_left, f_right)
-    return best
+    return left if f_left <= f_right else right

@@ -26,7 +26,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from hockeystick.engines.lattice.chernoff import TailTable, least_log_tail
+from hockeystick.engines.lattice.chernoff import TailTable, least_log_tails
 from hockeystick.engines.lattice.compose import Parts, composed_infinity
 from hockeystick.engines.lattice.plancherel import FrequencyKernel
 from hockeystick.errors import PrecisionError
@@ -95,8 +95,8 @@ class PeriodicComposition:
     def _log_tails(self) -> tuple[float, float]:
         """``ln`` of bounds, of at most 1, on the composed mass at or above L, and on that below -L."""
         end = self.half_width - abs(self.offset) - self.slack
-        tails = least_log_tail(self.parts, end, above=True), least_log_tail(self.parts, -end, above=False)
-        return min(tails[0], 0.0), min(tails[1], 0.0)
+        above, below = least_log_tails(self.parts, end)
+        return min(above, 0.0), min(below, 0.0)
 
     @cached_property
     def spectrum(self) -> Spectrum:

@@ -100,7 +100,7 @@ class LatticePLD:
     def total_mass(self) -> float:
         """Sum of all masses, the one at infinity included."""
         with np.errstate(over="ignore"):  # masses of which nothing is known
-            return math.fsum(np.exp(self.log_mass)) + self.mass_at_infinity
+            return math.fsum(np.exp(self.log_mass).tolist()) + self.mass_at_infinity
 
     @cached_property
     def excess(self) -> float:
