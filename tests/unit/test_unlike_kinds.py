@@ -141,7 +141,7 @@ def test_tails_of_a_window_are_read_at_one_tilt_on_either_side(monkeypatch: pyte
 
 
 def test_a_window_that_ends_just_below_the_largest_loss_has_tails() -> None:
-    """There bounds grow again beyond the best tilt, however far the points about which masses are gathered lie inside."""
+    """There bounds grow again beyond the best tilt."""
     run = hs.Gaussian(0.853).poisson(0.0245) * 32 + hs.Laplace(1.65) * 15 + hs.DiscreteLaplace(1.14) * 6
     found = hs.account(run, adjacency="add", accountant=PRV()).epsilon(1e-6)
     assert float(found.width) <= 0.05
