@@ -16,12 +16,13 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 
 import hockeystick as hs
-from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, Finding, check
+from hockeystick.independent import CONTRADICTED, NOT_REACHED, PROVED, Finding, check, laws
 from hockeystick.independent.balls import real
 from hockeystick.independent.laplace import laplace_delta
+from hockeystick.independent.laws import Mixture
 from hockeystick.independent.run import Run
 from hockeystick.independent.steps import step_of
 from hockeystick.laws.gaussian import GaussianPair
@@ -95,6 +96,31 @@ WRONG_SHIFT = [
     ("remove", [step("gaussian", 30, noise_multiplier=3.0)]),
     ("remove", [step("gaussian", 1000, poisson(0.05), noise_multiplier=2.0)]),
 ]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["remove", "add"])
+@pytest.mark.parametrize("noise", ["1/2", "1", "7"])
+def test_a_moment_beside_the_real_line_is_that_on_it(noise: str, turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the integrand falls in place of turning: a tenth of the evaluations far out."""
+    mixed, still = {Fraction(0): Fraction(9, 10), 1 / Fraction(noise): Fraction(1, 10)}, {Fraction(0): Fraction(1)}
+    law = Mixture(still, mixed) if turned else Mixture(mixed, still)
+    calls: Counter[str] = Counter()
+
+    def counted(self: Mixture, z: Any, x: Any, analytic: bool, told: Any = Mixture._integrand) -> Any:
+        calls[key] += 1
+        return told(self, z, x, analytic)
+
+    monkeypatch.setattr(Mixture, "_integrand", counted)
+    found: dict[str, list[Any]] = {"beside": [], "on": []}
+    before, ctx.prec = ctx.prec, 60
+    for key, aside in (("beside", laws._ASIDE), ("on", 0.0)):
+        monkeypatch.setattr(laws, "_ASIDE", aside)
+        found[key] = [law.moment(acb(2, s)) for s in (0.5, 20, float(8000 * Fraction(noise)))]
+    ctx.prec = before
+    for beside, on in zip(*found.values(), strict=True):
+        assert beside.overlaps(on)
+        assert beside.rad() <= 1e-12
+    assert calls["on"] > 4 * calls["beside"]
 
 
 @pytest.mark.parametrize(("adjacency", "steps"), WRONG_SHIFT)

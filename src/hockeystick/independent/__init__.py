@@ -28,6 +28,8 @@ steps' bounds:
 
 *Random allocation* of Gaussian noise, one round, and bins that stay fixed: `independent/allocation.py`.
 
+The moments of mixtures are integrals on such a line, too, which no singularity parts from the real one.
+
 *Discrete steps* are convolved instead: lattices as polynomials, others by multinomials. *Gaussians* alone, *Laplace*
 steps without sampling, alone or beside discrete ones, and *one step*, have closed forms. *Epsilon* by two signs:
 ``delta(lower) >= delta >= delta(upper)``.
