@@ -40,7 +40,7 @@ DEEPEST: Final = -690.0
 """``ln`` of the mass that may always be left out."""
 
 _BELOW = ("length", "width")  # reasons of `ContourRefusal` for which the next station may do
-_CLASS = 16.0  # of ln of the mass left out, from one ladder of stations to the next
+_CLASS = 13.0  # of ln of the mass left out, from one ladder of stations to the next: 4 to 16 take as long on average
 _LITTLE_WORK = 4_000_000  # for each part, as long as leaving mass out has not been tried
 _SHARE = 0.01  # of the tolerance, that a line is planned for: digits are cheap here
 _FINEST = 1e-12
