@@ -60,12 +60,12 @@ class Gaussian(Mechanism):
         # N(d, s^2) against N(0, s^2) is its own reverse: mirror the line
         return GaussianPair(self.noise_multiplier, float(2 * size if direction == "substitute" else size))
 
-    def substitution_on_poisson(self, rate: float) -> Pair:
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, None]:
         """(1-g) N(0) + g N(1) against (1-g) N(0) + g N(-1): 003, Proposition 13 (docs/derivations/fixed-size.md)."""
         from hockeystick.laws.mixture import GaussianMixturePair  # mixtures are loaded where they are made
 
         g = Fraction(rate)
-        return GaussianMixturePair(self.noise_multiplier, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0))
+        return GaussianMixturePair(self.noise_multiplier, (1 - g, g), (0.0, 1.0), (1 - g, g), (0.0, -1.0)), None
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """sum_j w_j N(j) against N(0), w binomial: docs/derivations/cut-batches.md, section 3."""

@@ -10,6 +10,8 @@ from typing import ClassVar
 from hockeystick.composition import Direction, Grouped, Step
 from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
+from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.substituted import SubstitutedCurve
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
@@ -27,18 +29,33 @@ def check_part(**sizes: int) -> dict[str, int]:
 class Samplable(Step):
     """A step that can be applied to a sample of the records."""
 
-    def substitution_on_poisson(self, rate: float) -> Pair:
-        """The pair of a Poisson sample under substitution, where one is proved for this mechanism.
+    half_lines_decide: ClassVar[bool] = False
+    """Whether the mechanism adds symmetric log-concave noise to a sum that a record moves either way.
+
+    Half-lines are then the best tests of all shifts at once.
+    """
+
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
+        """The pair of a Poisson sample under substitution, and those of known datasets; None where it is attained.
 
         Raises
         ------
         UnknownPairError
-            Where none is.
+            Where nothing is proved for this mechanism.
         """
-        raise UnknownPairError(
-            f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute'; use"
-            " adjacency 'add-remove' or 'zero-out', or Gaussian noise"
-        )
+        without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
+        if without.is_known_by_moments_alone or other.is_known_by_moments_alone:
+            raise UnknownPairError(
+                f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute': a"
+                " sample needs the likelihood ratio, and only moments are known; state the noise"
+            )
+        known = self.to_sample("remove").attained("remove")
+        shown = tuple(pair.subsampled(rate) for pair in ((without,) if known is None else known))
+        both = () if self.stated_by_caller else (*shown, *(pair.reversed() for pair in shown))
+        if without == other:
+            return other.joined(rate), both
+        curve = SubstitutedCurve(without, other, rate, self.half_lines_decide)
+        return ChordPair(curve), (SupportPair(curve),) if self.half_lines_decide else both
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """The pair under remove where the record is drawn that many times, or that many are, and each draw counts.

@@ -78,7 +78,7 @@ class Poisson(Sampled):
         if self.rate == 1.0:
             return self.mechanism.pair(direction)
         if isinstance(self.mechanism, Samplable):
-            return self.mechanism.substitution_on_poisson(self.rate)
+            return self.mechanism.substitution_on_poisson(self.rate)[0]
         raise UnknownPairError(f"no dominating pair is known for {self!r} under {direction!r}; use 'add-remove'")
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
@@ -95,7 +95,9 @@ class Poisson(Sampled):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if direction == "substitute":
-            return self.mechanism.attained(direction) if self.rate == 1.0 else None
+            if self.rate == 1.0 or not isinstance(self.mechanism, Samplable):
+                return self.mechanism.attained(direction)
+            return self.mechanism.substitution_on_poisson(self.rate)[1]
         known = self.mechanism.to_sample(direction).attained("remove")
         return None if known is None else tuple(pair.subsampled(self.rate).under(direction) for pair in known)
 
