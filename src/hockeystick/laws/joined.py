@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -36,7 +35,6 @@ from hockeystick.transforms.summand import Summand
 
 
 @derives("joined")
-@final
 @dataclass(frozen=True)
 class JoinedPair(Pair):
     """Positive losses of ((1-g) Q + g P, Q), negative ones of (P, (1-g) P + g Q), and the rest at loss 0.

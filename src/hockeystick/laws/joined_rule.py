@@ -101,11 +101,7 @@ class JoinedSummand(Summand):
         if edges is None:
             return None
         above = self._side(edges)
-        log_decided, decided_error = self.log_decided
-        log_rest = math.log1p(-self.rate) + log_decided
-        rest_error = decided_error + ELEMENTARY * abs(math.log1p(-self.rate)) + U * abs(log_rest)
-        middle = (np.array([number]) for number in (0.0, 0.0, log_rest, rest_error))
-        parts = zip(reversed_nodes(*above), middle, above, strict=True)
+        parts = zip(reversed_nodes(*above), self.middle(), above, strict=True)
         nodes = [np.concatenate((below[::-1], rest, side)) for below, rest, side in parts]
         quadrature = _JoinedPanels(self, edges, self.bend > 0.0 and not is_cut, nodes[0], nodes[2])
         cells = self._cells(top, window.cells) if window.cells else None
@@ -114,6 +110,13 @@ class JoinedSummand(Summand):
             return found
         dropped = np.exp(np.array([float(np.max(window.log_drop))])) * (1.0 + 1e-9) + 1e-300
         return replace(found, dropped=dropped)
+
+    def middle(self) -> tuple[Array, ...]:
+        """Loss 0 with its mass, as `atom`."""
+        log_decided, decided_error = self.log_decided
+        log_rest = math.log1p(-self.rate) + log_decided
+        rest_error = decided_error + ELEMENTARY * abs(math.log1p(-self.rate)) + U * abs(log_rest)
+        return tuple(np.array([number]) for number in (0.0, 0.0, log_rest, rest_error))
 
     def posterior(self, base: Array) -> Array:
         """``d ln r / du``, the weight of the record, increasing in u."""
@@ -214,7 +217,6 @@ class JoinedGaussianSummand(JoinedSummand):
         return m * (place - 0.5 * m), is_cut
 
 
-@final
 @dataclass(frozen=True)
 class JoinedLaplaceSummand(JoinedSummand):
     """That of Laplace noise."""

@@ -10,6 +10,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import check_count, check_positive, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair
+from hockeystick.laws.unmerged import laplace_on_poisson
 from hockeystick.mechanisms.base import IntegerSum, Values
 from hockeystick.numerics.rationals import float_beside
 
@@ -70,6 +71,13 @@ class DiscreteLaplace(IntegerSum):
 
     def pair(self, direction: Direction) -> Pair:
         return DiscreteLaplacePair(self.scale, self.shift(direction))
+
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
+        """Of signed values as for Laplace noise (docs/derivations/fixed-size.md)."""
+        found = None
+        if self.values == "signed":
+            found = laplace_on_poisson(self.pair("substitute"), self.sensitivity / self.scale, rate)
+        return super().substitution_on_poisson(rate) if found is None else (found[0], found[1:])
 
 
 Geometric = DiscreteLaplace

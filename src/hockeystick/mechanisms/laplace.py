@@ -9,6 +9,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import check_fields, check_positive
 from hockeystick.laws.base import Pair
 from hockeystick.laws.laplace import LaplacePair
+from hockeystick.laws.unmerged import laplace_on_poisson
 from hockeystick.mechanisms.base import Mechanism
 
 
@@ -44,3 +45,8 @@ class Laplace(Mechanism):
 
     def pair_of_group(self, direction: Direction, size: int) -> Pair:
         return LaplacePair(self.scale, float(2 * size if direction == "substitute" else size))
+
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
+        """Without the record the density is a multiple of the smaller one with it (docs/derivations/fixed-size.md)."""
+        found = laplace_on_poisson(self.pair("substitute"), 1.0 / self.scale, rate)
+        return super().substitution_on_poisson(rate) if found is None else (found[0], found[1:])
