@@ -105,10 +105,10 @@ class DiscreteGaussianPair(Pair):
 
     def _masses(self, first: Array, last: Array, slack: Array) -> CellMasses:
         both = [np.concatenate((end, end - self.sensitivity)) for end in (first, last)]
-        (log_q, log_p), (error_q, error_p) = (part.reshape(2, -1) for part in self._runs(*both))
+        (log_q, log_p), (error_q, error_p) = (part.reshape(2, -1) for part in self.runs(*both))
         return CellMasses(log_p, log_q, error_p, error_q, slack)
 
-    def _runs(self, first: Array, last: Array) -> tuple[Array, Array]:
+    def runs(self, first: Array, last: Array) -> tuple[Array, Array]:
         """``ln`` of the noise's masses of runs of integers, bounds on their errors; in an empty run last < first."""
         mirrored = last <= 0.0
         low, high = np.where(mirrored, -last, first), np.where(mirrored, -first, last)
@@ -170,13 +170,19 @@ class DiscreteGaussianPair(Pair):
         two = 2.0 * self.sigma * self.sigma
         return Nodes(self._loss(x), scale - (x - self.sensitivity) ** 2 / two, scale - x * x / two)
 
-    def atoms_but(self, log_drop: float) -> AtomTable | None:
-        s, shift = self.sigma, float(self.sensitivity)
+    def listed(self, log_drop: float) -> tuple[int, float] | None:
+        """How far from either centre integers are listed, and a bound on the mass beyond; None where they are many."""
+        s = self.sigma
         # beyond r the masses fall at least by e^{-r / s^2} from one integer to the next, on either side of either noise
         r = math.ceil(s * math.sqrt(2.0 * max(math.log(8.0 + 4.0 * s * s) - log_drop, 1.0)))
         if 2 * r + self.sensitivity > _MOST_LISTED:
             return None
-        dropped = up(exp_up(-0.5 * (r / s) ** 2) * (2.0 * (1.0 + 1e-9)) / -math.expm1(-r / (s * s)))
+        return r, up(exp_up(-0.5 * (r / s) ** 2) * (2.0 * (1.0 + 1e-9)) / -math.expm1(-r / (s * s)))
+
+    def atoms_but(self, log_drop: float) -> AtomTable | None:
+        if (listed := self.listed(log_drop)) is None:
+            return None
+        s, shift, (r, dropped) = self.sigma, float(self.sensitivity), listed
         x = np.arange(-r, self.sensitivity + r + 1.0)
         log_z, z_error = log_normaliser(s)
         log_p, log_q = (-y * y / (2.0 * s * s) - log_z for y in (x - shift, x))
@@ -188,14 +194,14 @@ class DiscreteGaussianPair(Pair):
         return DiscreteGaussianSummand(self.sigma, self.sensitivity)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
-        x = _discrete_gaussian(rng, self.sigma, size)
+        x = discrete_gaussian(rng, self.sigma, size)
         return self._loss(x + (float(self.sensitivity) if measure == "P" else 0.0))
 
     def reversed(self) -> Pair:
         return self  # mirror the line about D/2
 
 
-def _discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> Array:
+def discrete_gaussian(rng: np.random.Generator, sigma: float, size: int) -> Array:
     """Draws by rejection from a discrete Laplace distribution (Canonne, Kamath and Steinke 2020, Algorithm 3)."""
     scale = math.floor(sigma) + 1.0
     drawn: list[Array] = []

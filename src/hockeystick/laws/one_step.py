@@ -95,7 +95,7 @@ def least_one_step_deltas(pair: Tailed, epsilon: Array, cells: CellMasses | None
 
     From what lies above cuts next to each epsilon, where that is at hand.
     """
-    lower = _least(above_cuts(pair, epsilon)[0] if cells is None else cells, epsilon)
+    lower = _least(_above(pair, epsilon)[0] if cells is None else cells, epsilon)
     if pair.mass_at_infinity > 0.0:
         lower = downs(lower + least_infinite(pair.mass_at_infinity))
     return np.minimum(np.maximum(lower, 0.0), 1.0)
@@ -105,7 +105,7 @@ def _reached(pair: Tailed, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
     """What lies above cuts, and the cuts: each goes down until its own slack keeps it below epsilon, and which do."""
     back = _BACK * U * np.abs(epsilon)
     for _ in range(_TRIALS):
-        cells, cuts = above_cuts(pair, epsilon - back)
+        cells, cuts = _above(pair, epsilon - back)
         far = cells.slack <= 0.75 * (epsilon - cuts)  # hence cut + slack <= epsilon, whatever the two roundings
         if far.all():
             break
@@ -114,7 +114,7 @@ def _reached(pair: Tailed, epsilon: Array) -> tuple[CellMasses, Array, Flags]:
     return cells, cuts, far
 
 
-def above_cuts(pair: Tailed, cuts: Array) -> tuple[CellMasses, Array]:
+def _above(pair: Tailed, cuts: Array) -> tuple[CellMasses, Array]:
     """The masses above each cut, and the cuts, from the masses between cuts where the pair tells no tails."""
     alone = pair.tails(cuts)
     if alone is not None:

@@ -158,10 +158,6 @@ class IntegerSum(Mechanism):
             return "0 or 1" if size == 1 else f"an integer between 0 and {size}", f"{size}"
         return f"an integer between -{size} and {size}", f"{2 * size}"
 
-    @property
-    def half_lines_decide(self) -> bool:  # type: ignore[override]  # of signed values
-        return self.values == "signed"
-
     def shift(self, direction: Direction) -> int:
         """By how much a record moves the sum: replacing a signed value moves it twice as far, a count no further."""
         return self.sensitivity * (2 if direction == "substitute" and self.values == "signed" else 1)

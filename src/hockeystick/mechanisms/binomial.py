@@ -9,6 +9,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
+from hockeystick.laws.either_way import BinomialEitherWay
 from hockeystick.mechanisms.base import IntegerSum, Values
 
 
@@ -66,3 +67,9 @@ class Binomial(IntegerSum):
                 )
             return BinomialPair(self.trials, self.probability, self.shift(direction))
         return BinomialPair(self.trials, self.probability, self.sensitivity).under(direction)
+
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
+        """Of signed values the noise moved either way (docs/derivations/fixed-size.md, section 4)."""
+        if self.values == "counts" or self.probability != 0.5:
+            return super().substitution_on_poisson(rate)
+        return BinomialEitherWay(BinomialPair(self.trials, 0.5, self.sensitivity), rate), None

@@ -9,6 +9,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
+from hockeystick.laws.either_way import DiscreteGaussianEitherWay
 from hockeystick.mechanisms.base import IntegerSum, Values
 
 
@@ -47,3 +48,9 @@ class DiscreteGaussian(IntegerSum):
 
     def pair(self, direction: Direction) -> Pair:
         return DiscreteGaussianPair(self.sigma, self.shift(direction))
+
+    def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
+        """Of signed values the noise moved either way (docs/derivations/fixed-size.md, section 4)."""
+        if self.values == "counts":
+            return super().substitution_on_poisson(rate)
+        return DiscreteGaussianEitherWay(DiscreteGaussianPair(self.sigma, self.sensitivity), rate), None

@@ -33,7 +33,6 @@ class Laplace(Mechanism):
     """
 
     contribution = "a number between -C and C", "2 C"
-    half_lines_decide = True
 
     scale: float
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from hockeystick.composition import Direction, Grouped, Step
 from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.laws.curve import ChordPair, SupportPair
+from hockeystick.laws.curve import ChordPair
 from hockeystick.laws.substituted import SubstitutedCurve
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
@@ -28,12 +28,6 @@ def check_part(**sizes: int) -> dict[str, int]:
 
 class Samplable(Step):
     """A step that can be applied to a sample of the records."""
-
-    half_lines_decide: ClassVar[bool] = False
-    """Whether the mechanism adds symmetric log-concave noise to a sum that a record moves either way.
-
-    Half-lines are then the best tests of all shifts at once.
-    """
 
     def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
         """The pair of a Poisson sample under substitution, and those of known datasets; None where it is attained.
@@ -54,8 +48,7 @@ class Samplable(Step):
         both = () if self.stated_by_caller else (*shown, *(pair.reversed() for pair in shown))
         if without == other:
             return other.joined(rate), both
-        curve = SubstitutedCurve(without, other, rate, self.half_lines_decide)
-        return ChordPair(curve), (SupportPair(curve),) if self.half_lines_decide else both
+        return ChordPair(SubstitutedCurve(without, other, rate)), both
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """The pair under remove where the record is drawn that many times, or that many are, and each draw counts.
