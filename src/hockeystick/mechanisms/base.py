@@ -144,6 +144,8 @@ class Mechanism(Samplable):
 class IntegerSum(Mechanism):
     """Noise on a sum of integers, a frozen dataclass; log-concave noise, so that the largest shift dominates."""
 
+    holds_under_all = True
+
     sensitivity: int
     values: Values
 

@@ -33,6 +33,7 @@ class Laplace(Mechanism):
     """
 
     contribution = "a number between -C and C", "2 C"
+    holds_under_all = True
 
     scale: float
 

@@ -43,6 +43,7 @@ class RandomizedResponse(Mechanism):
     """
 
     adds_noise = False
+    holds_under_all = True
 
     written_as: ClassVar[tuple[str, ...]] = ("by_epsilon",)
 

@@ -44,6 +44,7 @@ class Staircase(Mechanism):
     """
 
     contribution = "a number between -C and C", "2 C"
+    holds_under_all = True
 
     epsilon: float
     gamma: float | None = None

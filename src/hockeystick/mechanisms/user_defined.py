@@ -41,6 +41,7 @@ class UserDefined(Mechanism):
     """
 
     stated_by_caller = True
+    holds_under_all = True
 
     remove: Pair
     add: Pair | None = None

@@ -6,7 +6,8 @@ For a base mechanism whose pair under *remove* is (P, Q), and (P_s, Q_s) under *
 sampling          remove                  add                     substitute               zero-out, zero-in
 ================  ======================  ======================  =======================  =========================
 none              (P, Q)                  (Q, P)                  (P_s, Q_s)               as remove, add
-Poisson           ((1-g)Q + gP, Q)        its reverse             the mechanism's own      as remove, add
+Poisson           ((1-g)Q + gP, Q)        its reverse             moved either way, or     as remove, add
+                                                                  joined
 fixed size b/n    ((1-g)Q_s + gP_s, Q_s)  its reverse             joined (`laws.joined`)   refused
 shuffled batches  refused                 refused                 (P_s, Q_s) an epoch      (P, Q), (Q, P) an epoch
 random allocation mean of products        its reverse             refused                  as remove, add
@@ -16,7 +17,7 @@ micro-batches     mixture of shifts       its reverse             refused       
 ================  ======================  ======================  =======================  =========================
 
 Sources: Poisson and fixed size under add and remove, 003's Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11); under
-substitute, 003's Proposition 13 and Theorem 15; shuffled batches, Chua et al. 2024; random allocation, Feldman and
+substitute, 003's Theorem 15, and its Proposition 13 carried on from Gaussian to all even log-concave noise; shuffled batches, Chua et al. 2024; random allocation, Feldman and
 Shenfeld 2025; balls in bins, Chua et al. 2025. Derived anew, with the last two, in docs/derivations/fixed-size.md,
 shuffling.md, random-allocation.md and cut-batches.md; in words in docs/concepts/sampling.md.
 

@@ -29,26 +29,33 @@ def check_part(**sizes: int) -> dict[str, int]:
 class Samplable(Step):
     """A step that can be applied to a sample of the records."""
 
+    holds_under_all: ClassVar[bool] = False
+    """Whether the pairs under remove and under substitute hold of one mechanism at once.
+
+    Else they are one guarantee, under whichever relation it was proved for.
+    """
+
     def substitution_on_poisson(self, rate: float) -> tuple[Pair, tuple[Pair, ...] | None]:
         """The pair of a Poisson sample under substitution, and those of known datasets; None where it is attained.
+
+        By default from the pairs under remove and substitute together (docs/derivations/fixed-size.md, section 4).
 
         Raises
         ------
         UnknownPairError
-            Where nothing is proved for this mechanism.
+            Where one of them is not known.
         """
-        without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
-        if without.is_known_by_moments_alone or other.is_known_by_moments_alone:
+        if not self.holds_under_all:
             raise UnknownPairError(
-                f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute': a"
-                " sample needs the likelihood ratio, and only moments are known; state the noise"
+                f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute': that"
+                " takes a pair under remove and one under substitute, and this is one guarantee, for one of them; use"
+                " adjacency 'add-remove' or 'zero-out', or state both with UserDefined"
             )
-        known = self.to_sample("remove").attained("remove")
-        shown = tuple(pair.subsampled(rate) for pair in ((without,) if known is None else known))
-        both = () if self.stated_by_caller else (*shown, *(pair.reversed() for pair in shown))
-        if without == other:
-            return other.joined(rate), both
-        return ChordPair(SubstitutedCurve(without, other, rate)), both
+        without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
+        shown = without.subsampled(rate)
+        known = () if self.stated_by_caller else (shown, shown.reversed())
+        pair = other.joined(rate) if without == other else ChordPair(SubstitutedCurve(without, other, rate))
+        return pair, known
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """The pair under remove where the record is drawn that many times, or that many are, and each draw counts.

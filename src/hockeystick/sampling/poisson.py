@@ -12,6 +12,11 @@ from hockeystick.errors import UnknownPairError, check_fields, check_rate
 from hockeystick.laws.base import Pair
 from hockeystick.sampling.base import AS_REMOVE, Samplable, Sampled, check_part
 
+_BOTH_PAIRS = (
+    "Poisson samples: the upper bound takes the pairs under remove and under substitute together, which no datasets are"
+    " known to attain; the lower bound is that of a record that becomes as good as none, where one is known"
+)
+
 
 @final
 @dataclass(frozen=True)
@@ -19,8 +24,9 @@ class Poisson(Sampled):
     """A step on a Poisson sample: every record takes part independently with the same probability.
 
     Under *remove* the pair is ((1-g)Q + gP, Q), under *add* its reverse (003, Theorem 10); zero-out and zero-in are
-    the same, a null record being as good as none. Under *substitute* a pair is proved for Gaussian noise only (003,
-    Proposition 13).
+    the same, a null record being as good as none. Under *substitute* noise on a sum is moved up where one record is drawn
+    and down where the other is (003, Proposition 13, for Gaussian noise); other steps have bounds that their pairs under
+    remove and substitute prove together (docs/derivations/fixed-size.md, section 4).
 
     Parameters
     ----------
@@ -102,4 +108,7 @@ class Poisson(Sampled):
         return None if known is None else tuple(pair.subsampled(self.rate).under(direction) for pair in known)
 
     def provenance(self, direction: Direction) -> tuple[str, ...]:
+        if direction == "substitute" and self.rate < 1.0 and isinstance(self.mechanism, Samplable):
+            shown = self.mechanism.substitution_on_poisson(self.rate)[1]
+            return (_BOTH_PAIRS,) if shown is not None and len(shown) != 1 else ()
         return self.mechanism.provenance(AS_REMOVE.get(direction, direction))
