@@ -106,3 +106,11 @@ def test_deltas_beyond_tables_of_curves_are_told_all_the_same() -> None:
     together = Certified().together([curve])
     assert together is not None
     assert not together.answers(np.zeros(2, dtype=np.intp), np.array([3.5, 4.0]), "delta").known.any()
+
+
+def test_what_the_contour_says_of_laws_whose_tables_end_is_not_held_against_longer_ones() -> None:
+    """It refuses here with a bracket that is above what longer tables tell."""
+    run = hs.Gaussian(3.0).random_allocation(steps=2) + hs.Gaussian(1.0).poisson(0.03)
+    low, high = Certified(1e-7).directed(run.pairs("remove")).delta(20.0).sides
+    assert 0.0 < low <= high <= 1e-100
+    assert high <= (1.0 + 1e-5) * low

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # engines of discrete losses, and lattices, are loaded where 
     from hockeystick.engines.rare.losses import RareSum
 
 EngineName = Literal["automatic", "contour", "lattice"]
+Test = Callable[[Bound], bool]
 
 FEW_OUTCOMES: Final = 1 << 13
 """Outcomes that are listed before anything else is tried: 1 ms an answer, where the contour takes 3."""
@@ -235,12 +236,12 @@ class ContourFirst:
 
     def delta(self, epsilon: float) -> Bound:
         """Certified delta(epsilon)."""
-        found = self._first(
+        return self._first(
             lambda engine: engine.delta(epsilon),
             lambda bound: float(bound.width) <= self._tolerance * float(bound.lower),
             self._engines(rare_first=self.asks_rare(None)),
+            told=lambda bound: float(bound.upper) >= self.least_told,
         )
-        return found if float(found.upper) >= self.least_told else self._rest.delta(epsilon)
 
     def epsilon(self, delta: float) -> Bound:
         """Certified epsilon at ``delta``."""
@@ -318,20 +319,25 @@ class ContourFirst:
         return _enumerated()(self._parts, composed_infinity(self._parts)) if self._is_listed else self._make_lattice()
 
     def _first(
-        self, ask: Callable[[Answerer], Bound], enough: Callable[[Bound], bool], engines: Iterable[Answerer]
+        self, ask: Callable[[Answerer], Bound], enough: Test, engines: Iterable[Answerer], told: Test = lambda _: True
     ) -> Bound:
-        """The first answer that is narrow enough, or what all answers together prove."""
+        """The first answer that is narrow enough, or what all prove together; the rest's where it is not ``told``.
+
+        There tables of curves end, and the rest has longer ones, of another law.
+        """
         found: list[Bound] = []
         note = ""
         for engine in engines:
             try:
-                return ask(engine)
+                if told(bound := ask(engine)):
+                    return bound
+                break
             except TooManyOutcomesError:
                 continue
             except ContourRefusal as refusal:
                 if isinstance(refusal.best, Bound):
                     found.append(refusal.best)
-                    if enough(refusal.best):
+                    if enough(refusal.best) and told(refusal.best):
                         return refusal.best
                 if engine is not self.rare and (self._is_patient or engine is not self.contour):
                     note = note or f"the contour handed over: {refusal}"
@@ -339,4 +345,4 @@ class ContourFirst:
                     break
         bound = ask(self._rest)
         bound = replace(bound, notes=(*bound.notes, note))
-        return bound if enough(bound) else agreed(bound, *found)
+        return bound if enough(bound) or not told(bound) else agreed(bound, *found)
