@@ -160,6 +160,8 @@ MECHANISMS = {
 OWN, NO = "the mechanism's own", "refused"
 SAMPLED = "003, Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11)"
 SUBSTITUTED = "003, Proposition 13: Gaussian noise on Poisson samples"
+EITHER_WAY = "docs/derivations/fixed-size.md, section 4: even, log-concave noise (003, Proposition 13, carried on)"
+FROM_BOTH = "docs/derivations/fixed-size.md, section 4: from the pairs under remove and under substitute"
 JOINED = "003, Theorem 15: both directions joined, an upper bound"
 ALLOCATED = "docs/derivations/random-allocation.md, section 1 (Feldman and Shenfeld 2025; Chua et al. 2025)"
 LABELLED = "docs/derivations/cut-batches.md, section 1"
@@ -168,6 +170,8 @@ EPOCH = "Chua et al. 2024: a record takes part once, one unsampled step an epoch
 
 BOTH, ONE_WAY = (OWN, OWN, OWN, OWN, OWN), (OWN, OWN, NO, OWN, OWN)  # with a pair under substitution, or without
 POISSON = (SAMPLED, SAMPLED, NO, SAMPLED, SAMPLED)
+NOISE = (SAMPLED, SAMPLED, EITHER_WAY, SAMPLED, SAMPLED)
+ABOVE = (SAMPLED, SAMPLED, FROM_BOTH, SAMPLED, SAMPLED)
 FIXED, NO_FIXED = (SAMPLED, SAMPLED, JOINED, NO, NO), (NO, NO, NO, NO, NO)
 EPOCHS, NULL_EPOCHS = (NO, NO, EPOCH, EPOCH, EPOCH), (NO, NO, NO, EPOCH, EPOCH)
 ROUND = (ALLOCATED, ALLOCATED, NO, ALLOCATED, ALLOCATED)
@@ -180,13 +184,13 @@ NOT_OFFERED = None  # sampled already
 TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "Gaussian": (BOTH, (SAMPLED, SAMPLED, SUBSTITUTED, SAMPLED, SAMPLED), FIXED, EPOCHS, ROUND, ROUND, CUT, TWICE),
     "GaussianDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
-    "Laplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
-    "DiscreteGaussian": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
-    "DiscreteLaplace": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
-    "Staircase": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
-    "Binomial": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Laplace": (BOTH, NOISE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "DiscreteGaussian": (BOTH, NOISE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "DiscreteLaplace": (BOTH, NOISE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Staircase": (BOTH, ABOVE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "Binomial": (BOTH, NOISE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
     "Binomial, skewed": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
-    "RandomizedResponse": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "RandomizedResponse": (BOTH, ABOVE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
     "ApproximateDP": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
     "ExponentialMechanism": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
     "ReportNoisyMax": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
@@ -199,7 +203,7 @@ TABLE: dict[str, tuple[tuple[str, ...] | None, ...]] = {
     "ShuffledReports": ((NO, NO, OWN, NO, NO), *(NOT_OFFERED,) * 7),
     "DiscretePair": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
     "UserDefined": (ONE_WAY, POISSON, NO_FIXED, NULL_EPOCHS, ROUND, ROUND, NO_CUT, NO_TWICE),
-    "UserDefined, substitute": (BOTH, POISSON, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
+    "UserDefined, substitute": (BOTH, ABOVE, FIXED, EPOCHS, ROUND, ROUND, CUT, NO_TWICE),
     "GaussianMixture": (
         ONE_WAY,
         NOT_OFFERED,
@@ -290,6 +294,12 @@ def check_entry(name: str, sampling: str, direction: str, theorem: str) -> None:
         attained = step.attained("substitute")
         assert attained is not None  # an upper bound only: the lower side is another's
         assert len(attained) == (2 if known.step.attained("substitute") is None else 0)
+        return
+    if theorem in {EITHER_WAY, FROM_BOTH}:  # what they are: tests/truth/test_poisson_substitution.py
+        attained = step.attained("substitute")
+        shown = 0 if known.step.stated_by_caller else 2
+        assert (attained is None or len(attained) == 1) if theorem == EITHER_WAY else len(attained or ()) == shown
+        assert pair.is_symmetric
         return
     if theorem == ALLOCATED:
         assert pair == allocated_pairs(known.remove, STEPS, "add" if direction in {"add", "zero-in"} else "remove")[0]

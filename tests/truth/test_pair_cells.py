@@ -27,8 +27,10 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
+from hockeystick.laws.either_way import BinomialEitherWay, DiscreteGaussianEitherWay
 from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.loss_sum import PairSum
+from hockeystick.laws.unmerged import UnmergedPair
 from hockeystick.transforms.rule import Window
 from tests import mechanism_truths as truths
 from tests.mechanism_truths import mp, mpf
@@ -46,6 +48,11 @@ PAIRS: list[Pair] = [
     JoinedPair(WorstCasePair(1.0, 0.125), 0.5),
     JoinedPair(DiscreteGaussianPair(2.0, 2), 0.3),
     JoinedPair(DiscreteLaplacePair(1.0, 2), 0.3),
+    UnmergedPair(LaplacePair(2.0, 2.0), 0.05),
+    UnmergedPair(DiscreteLaplacePair(1.0, 4), 0.3),
+    BinomialEitherWay(BinomialPair(50, 0.5, 2), 0.3),
+    DiscreteGaussianEitherWay(DiscreteGaussianPair(2.0, 2), 0.3),
+    DiscreteGaussianEitherWay(DiscreteGaussianPair(300.0), 0.001),
     DiscreteGaussianPair(3.0, 2),
     DiscreteGaussianPair(0.3),
     DiscreteGaussianPair(300.0),

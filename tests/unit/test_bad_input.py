@@ -49,7 +49,7 @@ NEVER = hs.DiscretePair((1.0, 0.0), (0.0, 1.0))
         (lambda: hs.account(RUN).delta(math.nan), ValueError, "NaN"),
         (lambda: hs.compose([]), ValueError, "at least one"),
         (lambda: hs.compose(hs.Gaussian(1.0)), TypeError, "list"),
-        (lambda: hs.account(hs.Laplace(1.0).poisson(0.1), "substitute"), hs.UnknownPairError, "add-remove"),
+        (lambda: hs.account(hs.GaussianDP(1.0).poisson(0.1), "substitute"), hs.UnknownPairError, "add-remove"),
         (lambda: hs.Gaussian(float), TypeError, "noise_multiplier must be a real number"),
         (lambda: hs.Gaussian(np.array("1")), TypeError, "noise_multiplier must be a real number"),
         (lambda: hs.Gaussian(np.array(True)), TypeError, "noise_multiplier must be a real number"),

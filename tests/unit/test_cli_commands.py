@@ -316,8 +316,8 @@ def test_report_prints_the_form_asked_for(capsys: pytest.CaptureFixture[str], sp
 
 
 def test_a_case_without_a_theorem_has_its_own_status(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    text = SPEC.replace('"gaussian"', '"laplace"').replace(
-        "noise_multiplier = 2.0", "scale = 2\nsampling = {scheme = 'poisson', rate = 0.1}"
+    text = SPEC.replace('"gaussian"', '"gaussian-dp"').replace(
+        "noise_multiplier = 2.0", "mu = 2\nsampling = {scheme = 'poisson', rate = 0.1}"
     )
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
     error = refused(capsys, "account", str(tmp_path / "s.toml"), "--adjacency", "substitute", status=Status.NO_ANSWER)

@@ -192,7 +192,7 @@ UNPROVED = [
     ),
     (event("DiscreteGaussian", sigma=3.0, sensitivity=2.0), "add-remove"),
     (event("DiscreteGaussian", sigma=3.0, sensitivity=1.5, dimension=2), "add-remove"),
-    (poisson(0.5, event("Laplace", noise_multiplier=1.0)), "substitute"),
+    (poisson(0.5, GUARANTEE), "substitute"),
     (poisson(0.5, event("Composed", events=[gaussian(), event("Laplace", noise_multiplier=1.0)])), "add-remove"),
     (poisson(0.5, repeated(event("Laplace", noise_multiplier=1.0), 2)), "add-remove"),
     (poisson(0.5, poisson(0.5, gaussian())), "add-remove"),

@@ -192,7 +192,7 @@ def test_steps_of_which_more_is_proved_together_than_of_each_are_accounted_toget
 def test_nothing_is_recorded_of_a_step_without_a_pair() -> None:
     odometer = hs.Odometer(1e-5, "substitute")
     with pytest.raises(hs.UnknownPairError):
-        odometer.step(hs.Laplace(2.0).poisson(0.1))
+        odometer.step(hs.GaussianDP(2.0).poisson(0.1))
     assert odometer.steps == 0
     assert odometer.epsilon().upper == 0.0
 

@@ -78,8 +78,6 @@ UNKNOWN = {  # no dominating pair is proved
     ("ShuffledReports", "zero-out"),
     ("DiscretePair", "substitute"),
     ("GaussianMixture", "substitute"),
-    ("sampled Laplace", "substitute"),
-    ("sampled DiscreteLaplace", "substitute"),
     ("fixed size", "zero-out"),
     ("shuffled", "add-remove"),
     ("cut Poisson", "substitute"),

@@ -154,9 +154,9 @@ def test_delta_at_an_axis_of_epsilons_contains_the_exact_truth() -> None:
 
 def test_rows_that_refuse_carry_their_reason_and_lose_nothing_else() -> None:
     def mixed(kind: str, rate: float) -> Any:
-        return {"Gaussian": hs.Gaussian(1.0), "Laplace": hs.Laplace(2.0)}[kind].poisson(rate)
+        return {"Gaussian": hs.Gaussian(1.0), "GaussianDP": hs.GaussianDP(2.0)}[kind].poisson(rate)
 
-    found = hs.sweep(mixed, kind=["Gaussian", "Laplace"], rate=[0.1, 1.5], adjacency="substitute", delta=1e-5)
+    found = hs.sweep(mixed, kind=["Gaussian", "GaussianDP"], rate=[0.1, 1.5], adjacency="substitute", delta=1e-5)
     assert [[bool(reason) for reason in line] for line in found.refused] == [[False, True], [True, True]]
     assert "rate must be in (0, 1], got 1.5" in found.refused[0, 1]
     assert "no dominating pair" in found.refused[1, 0]
@@ -187,7 +187,7 @@ def test_plans_of_all_kinds_are_answered_in_one_chunk_as_alone() -> None:
 
 
 def test_a_refused_delta_is_at_most_one() -> None:
-    found = hs.sweep(lambda scale: hs.Laplace(scale).poisson(0.1), scale=[1.0], adjacency="substitute", epsilon=1.0)
+    found = hs.sweep(lambda size: hs.GaussianDP(size).poisson(0.1), size=[1.0], adjacency="substitute", epsilon=1.0)
     assert sides(found) == [(0.0, 1.0)]
 
 

@@ -67,6 +67,9 @@ class _OnKnots(AtomicPair):
         known = self.known.with_tails
         return self if known is self.known else replace(self, known=known)
 
+    def reversed(self) -> Pair:
+        return self if self.known.reversed() == self.known else super().reversed()
+
     method = "curve known at points"
 
     @property

@@ -206,7 +206,9 @@ class DiscreteGaussianEitherWay(Pair):
         x = np.arange(-reach, reach + 1.0)
         log_z, z_error = log_normaliser(s)
         log_f = -x * x / (2.0 * s * s) - log_z
-        return _EitherWay(log_f, 16.0 * U * (np.abs(log_f) + abs(log_z)) + z_error, *self._losses(x)).table(dropped=listed[1])
+        return _EitherWay(log_f, 16.0 * U * (np.abs(log_f) + abs(log_z)) + z_error, *self._losses(x)).table(
+            dropped=listed[1]
+        )
 
     @cached_property
     def _listed(self) -> AtomTable | None:

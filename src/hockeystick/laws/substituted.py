@@ -115,9 +115,11 @@ def _shown(pair: Pair) -> Callable[[Array], Array]:
     """About P(L > cut), at cuts in any order: a guide."""
     infinite = pair.mass_at_infinity
     if pair.tails(np.zeros(1)) is not None:
+
         def by_tails(cuts: Array) -> Array:
             tails = pair.tails(cuts)
             return np.exp(tails.log_p) + infinite if tails is not None else cuts
+
         return by_tails
     nodes = pair.nodes(_DEEP)
     order = np.argsort(nodes.loss, kind="stable")
