@@ -1,9 +1,9 @@
 """Noise on the integers on a Poisson sample under substitution: moved by D where the record is drawn, or else by -D.
 
 With f the masses of the noise, ``X = (1-g) f(x) + g f(x - D)`` against ``Y = (1-g) f(x) + g f(x + D)``. The loss is the
-difference of those of a sampled record, ``ln r(a) - ln r(b)`` with ``r(u) = 1 - g + g e^u``, a the logarithm of ``f(x - D) /
-f(x)`` and b that of ``f(x + D) / f(x)``; it increases in x where the noise is log-concave. The mirror image of the line
-is the reverse, since the noise is even.
+difference of those of a sampled record, ``ln r(a) - ln r(b)`` with ``r(u) = 1 - g + g e^u``, a the logarithm of
+``f(x - D) / f(x)`` and b that of ``f(x + D) / f(x)``; it increases in x where the noise is log-concave. The mirror
+image of the line is the reverse, since the noise is even.
 
 Guarantee: certified masses and losses. The pair dominates, and is attained: docs/derivations/fixed-size.md, section 4.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import final
 
@@ -140,8 +139,10 @@ class DiscreteGaussianEitherWay(Pair):
         s, shift = self.base.sigma, float(self.base.sensitivity)
         a, b = (0.5 * (sign * 2.0 * x - shift) * shift / (s * s) for sign in (1.0, -1.0))
         up, down = sampled_losses(a, self.rate), sampled_losses(b, self.rate)
-        errors = (sampled_loss_error(loss, u, self.rate, 8.0 * U * np.abs(u)) for loss, u in ((up, a), (down, b)))
-        return up, down, *errors
+        up_error, down_error = (
+            sampled_loss_error(loss, u, self.rate, 8.0 * U * np.abs(u)) for loss, u in ((up, a), (down, b))
+        )
+        return up, down, up_error, down_error
 
     def _loss(self, x: Array) -> Array:
         up, down, *_ = self._losses(x)

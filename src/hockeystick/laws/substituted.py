@@ -1,17 +1,16 @@
 """Poisson samples under substitution: a curve from the pairs of one record, there or not, and of one for another.
 
 Let C be what a step shows without the record, A with it, B with another in its place, drawn with probability g. For
-a >= 1, ``a' = 1 + (a - 1) / g`` and any l in [0, 1], for every event E
+a >= 1 and any l in [0, 1], for every event E
 
     X(E) - a Y(E) = g A(E) - (a - 1) (1 - g) C(E) - a g B(E) <= g (l H_c(A || C) + (1 - l) H_d(A || B)),
     X = (1 - g) C + g A,    Y = (1 - g) C + g B,    c = (a - 1) (1 - g) / (g l),    d = a / (1 - l).
 
-A and C are bounded by the pair under remove, A and B by that under substitute; the best l has ``A(E)`` the same for both
-best events. Where one event is best for both (half-lines, for a symmetric log-concave noise moved by 1 and by 2) the
-bound is attained, and this event bounds the curve from below.
+A and C are bounded by the pair under remove, A and B by that under substitute. The best l has ``A(E)`` the same for the
+best events of both.
 
-Guarantee: certified bounds on the curve. Proof: docs/derivations/fixed-size.md, section 4. Cost: some sixty looks at the
-tails of both pairs.
+Guarantee: the upper side is certified, whatever l is taken; nothing is known below. Proof:
+docs/derivations/fixed-size.md, section 4. Cost: some sixty looks at the tails of both pairs.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class SubstitutedCurve(CertifiedCurve):
     >>> from hockeystick.laws import LaplacePair
     >>> _, upper = SubstitutedCurve(LaplacePair(1.0), LaplacePair(1.0, 2.0), 0.1).delta(0.1)
     >>> f"{upper:.6f}"
-    '0.0'
+    '0.029446'
     """
 
     remove: Pair

@@ -1,7 +1,7 @@
 """Laplace noise on a Poisson sample under substitution: a joined pair (`laws.joined`) given that nothing is merged.
 
-With the record the noise is moved by D, with another in its place by -D, without either not at all. Of (discrete) Laplace
-noise of scale b the density C without is ``e^m`` times the smaller one of A and B, m = D / b. So where A > B the step shows
+With the record the noise is moved by D, with another in its place by -D, without either not at all. The density C of
+(discrete) Laplace noise of scale b is then ``e^m`` times the smaller one of A and B, m = D / b. So where A > B
 
     (1-g) C + g A = w ((1-h) B + h A),    (1-g) C + g B = w B,    w = (1-g) e^m + g,    h = g / w,
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class UnmergedPair(JoinedPair):
         if base is None or joined is None:
             return None
         merged = [int(np.count_nonzero(base.loss < 0.0))] if joined.size > base.size else []
-        (log, off), precise = self._log_kept, joined.precise
+        (log, off), exactly = self._log_kept, joined.exact_losses
         log_p, log_q = np.delete(joined.log_p, merged) - log, np.delete(joined.log_q, merged) - log
         return replace(
             joined,
@@ -95,7 +95,7 @@ class UnmergedPair(JoinedPair):
             log_p=log_p,
             log_q=log_q,
             error=np.delete(joined.error, merged) + off + U * np.maximum(np.abs(log_p), np.abs(log_q)),
-            exact_losses=precise and (lambda: tuple(np.delete(np.array(precise, dtype=object), merged))),
+            exact_losses=exactly and (lambda: tuple(np.delete(np.array(exactly(), dtype=object), merged))),
         )
 
     def atoms_but(self, log_drop: float) -> AtomTable | None:
@@ -104,11 +104,11 @@ class UnmergedPair(JoinedPair):
     def cells(self, losses: Array) -> CellMasses:
         cells, (log, off) = super().cells(losses), self._log_kept
         log_p, log_q = cells.log_p - log, cells.log_q - log
-        errors = (
+        error_p, error_q = (
             error + off + U * np.where(np.isfinite(logs), np.abs(logs), 0.0)
             for error, logs in ((cells.error_p, log_p), (cells.error_q, log_q))
         )
-        return CellMasses(log_p, log_q, *errors, cells.slack)
+        return CellMasses(log_p, log_q, error_p, error_q, cells.slack)
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
         base, log = (
@@ -148,7 +148,7 @@ class UnmergedLaplaceSummand(JoinedLaplaceSummand):
         log_q, off = self._scaled(log_q, off)
         return loss, error, log_q, off
 
-    def _scaled(self, log, error):
+    def _scaled(self, log: Any, error: Any) -> tuple[Any, Any]:
         log_mass, off = log_kept(self.rate, 0.5 * self.shift)
         return log - log_mass, error + off + U * abs(log - log_mass)
 

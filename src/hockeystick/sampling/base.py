@@ -47,9 +47,9 @@ class Samplable(Step):
         """
         if not self.holds_under_all:
             raise UnknownPairError(
-                f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute': that"
-                " takes a pair under remove and one under substitute, and this is one guarantee, for one of them; use"
-                " adjacency 'add-remove' or 'zero-out', or state both with UserDefined"
+                f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute':"
+                " that takes a pair under remove and one under substitute, and this is one guarantee, for one of them;"
+                " use adjacency 'add-remove' or 'zero-out', or state both with UserDefined"
             )
         without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
         shown = without.subsampled(rate)

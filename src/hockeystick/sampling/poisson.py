@@ -24,9 +24,9 @@ class Poisson(Sampled):
     """A step on a Poisson sample: every record takes part independently with the same probability.
 
     Under *remove* the pair is ((1-g)Q + gP, Q), under *add* its reverse (003, Theorem 10); zero-out and zero-in are
-    the same, a null record being as good as none. Under *substitute* noise on a sum is moved up where one record is drawn
-    and down where the other is (003, Proposition 13, for Gaussian noise); other steps have bounds that their pairs under
-    remove and substitute prove together (docs/derivations/fixed-size.md, section 4).
+    the same, a null record being as good as none. Under *substitute* noise on a sum is moved up where one record is
+    drawn and down where the other is (003, Proposition 13, for Gaussian noise); other steps have bounds that their
+    pairs under remove and substitute prove together (docs/derivations/fixed-size.md, section 4).
 
     Parameters
     ----------
