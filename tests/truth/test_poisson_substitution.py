@@ -199,18 +199,22 @@ def test_staircase_noise_is_bracketed() -> None:
     assert delta(StaircasePair(epsilon, gamma) and step * 3, 0.3).certified
 
 
-def test_every_accountant_brackets_the_same() -> None:
-    for step in (
-        hs.Laplace(1.0).poisson(0.1),
-        hs.DiscreteGaussian(2.0).poisson(0.1),
-        hs.DiscreteLaplace(1.0).poisson(0.2),
-    ):
-        exact = delta(step * 200, 5.0, accountant=Certified(1e-9))
-        assert exact.upper <= exact.lower * (1 + 1e-8)
-        for accountant in (Certified(1e-4, engine="lattice"), Contour(1e-6), Moments()):
-            bound = delta(step * 200, 5.0, accountant=accountant)
-            assert bound.lower <= exact.upper
-            assert exact.lower <= bound.upper
+SEVERAL: Sequence[Step] = (
+    hs.Laplace(1.0).poisson(0.1),
+    hs.DiscreteGaussian(2.0).poisson(0.1),
+    hs.DiscreteLaplace(1.0).poisson(0.2),
+    hs.Binomial(50).poisson(0.1),
+)
+
+
+@pytest.mark.parametrize("step", SEVERAL, ids=repr)
+def test_every_accountant_brackets_the_same(step: Step) -> None:
+    exact = delta(step * 200, 5.0, accountant=Certified(1e-9))
+    assert exact.upper <= exact.lower * (1 + 1e-8)
+    for accountant in (Certified(1e-4, engine="lattice"), Contour(1e-6), Moments()):
+        bound = delta(step * 200, 5.0, accountant=accountant)
+        assert bound.lower <= exact.upper
+        assert exact.lower <= bound.upper
 
 
 def test_what_is_one_guarantee_is_refused() -> None:
