@@ -101,10 +101,14 @@ def _joined_twice(one: LinePair, other: LinePair, a: mpf) -> mpf:
 
 @dataclass(frozen=True)
 class Sum:
-    """A mechanism with countably many outcomes, by its vectors under remove and substitute."""
+    """A mechanism with countably many outcomes, by its vectors under remove and substitute.
+
+    And those of a Poisson sample of noise that is moved up where a record is drawn, or down where another is.
+    """
 
     remove: Vectors
     substitute: Vectors | None
+    either_way: Vectors | None = None
 
     def truth(self, vectors: Vectors, share: Any, direction: str, steps: int) -> Truth:
         one = truths.mixed(vectors, share) if share != 1 else vectors
@@ -128,7 +132,20 @@ def _of_vectors(one: Vectors, a: mpf, other: Vectors | None) -> mpf:
 
 
 def _shifts(noise: dict[int, Any], *, doubled: bool = True) -> Sum:
-    return Sum(truths.shifted(noise, 1), truths.shifted(noise, 2) if doubled else None)
+    places = sorted({x + shift for x in noise for shift in (-1, 0, 1)})
+    still, up, down = ([noise.get(x - shift, Fraction(0)) for x in places] for shift in (0, 1, -1))
+    return Sum(truths.shifted(noise, 1), truths.shifted(noise, 2) if doubled else None, _moved(still, up, down))
+
+
+def _moved(still: list[Any], up: list[Any], down: list[Any]) -> Vectors:
+    c, p, q = ([truths.as_mpf(mass) for mass in masses] for masses in (still, up, down))
+    g = mpf(RATE)
+    return tuple(((1 - g) * c + g * p, (1 - g) * c + g * q) for c, p, q in zip(c, p, q, strict=True))
+
+
+_R = mp.exp(mpf(-1))  # of discrete Laplace noise: what lies below 0, at 0 and above
+_UP = [_R**2 / (1 + _R), (1 - _R) / (1 + _R) * _R, 1 / (1 + _R)]
+_GEOMETRIC = _moved([_R / (1 + _R), (1 - _R) / (1 + _R), _R / (1 + _R)], _UP, _UP[::-1])
 
 
 _THIRD = Fraction(1, 3)
@@ -154,7 +171,7 @@ MECHANISMS: dict[str, tuple[Any, Line | Sum]] = {
     "discrete-gaussian": (hs.DiscreteGaussian(1.25), _shifts(truths.discrete_gaussian(1.25))),
     "discrete-laplace": (
         hs.DiscreteLaplace(1.0),
-        Sum(truths.shifted_discrete_laplace(1.0, 1), truths.shifted_discrete_laplace(1.0, 2)),
+        Sum(truths.shifted_discrete_laplace(1.0, 1), truths.shifted_discrete_laplace(1.0, 2), _GEOMETRIC),
     ),
     "randomized-response": (hs.RandomizedResponse(0.75, 3), Sum(_RESPONSE, _RESPONSE)),
     "binomial": (hs.Binomial(12), _shifts(truths.binomial(12, 0.5))),
@@ -174,7 +191,7 @@ def is_refused(name: str, sampling: str, direction: str) -> bool:
     """The cells of the table for which no pair is known, as documented."""
     no_substitution = name in {"user-defined", "skewed-binomial", "discrete-pair"}
     if direction == "substitute":
-        return no_substitution or (sampling == "poisson" and name != "gaussian")
+        return no_substitution or (sampling == "poisson" and name in {"gaussian-dp", "approximate-dp"})
     if sampling == "fixed-size":
         return no_substitution or direction in AS_REMOVE
     return sampling == "shuffled" and direction in {"add", "remove"}
@@ -185,8 +202,12 @@ def truth_of(name: str, sampling: str, direction: str, steps: int) -> Truth:
     base = MECHANISMS[name][1]
     plain = AS_REMOVE.get(direction, direction)
     if sampling == "poisson" and direction == "substitute":
-        assert isinstance(base, Line)
-        return _on_line(base.poisson_substitution(), steps)
+        if isinstance(base, Line):
+            return _on_line(base.poisson_substitution(), steps)
+        if base.either_way is not None:
+            return _summed(base.either_way, base.either_way, steps)
+        assert base.remove == base.substitute
+        return base.truth(base.remove, Fraction(RATE), "joined", steps)
     if sampling == "fixed-size":
         assert base.substitute is not None
         shape = "joined" if direction == "substitute" else direction

@@ -285,8 +285,3 @@ def test_a_specification_names_it() -> None:
 def test_bad_parameters_are_refused(epsilon: float, gamma: float, error: type[Exception], word: str) -> None:
     with pytest.raises(error, match=word):
         hs.Staircase(epsilon, gamma)
-
-
-def test_poisson_samples_under_substitution_are_refused() -> None:
-    with pytest.raises(hs.UnknownPairError, match="add-remove"):
-        hs.account(hs.Staircase(1.0).poisson(0.1), "substitute")
