@@ -158,16 +158,16 @@ def choose_engine(
     closed = closed_form(parts)
     if closed is not None:
         return closed
-    check_reach(parts)
-    lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
-    if _is_on_knots(parts):
-        return lattice()
-    if all(pair.is_discrete for pair, _ in parts):
+    if all(pair.is_discrete for pair, _ in parts) and not _is_on_knots(parts):
         listed, few_steps = _enumerated(), sum(count for _, count in parts) <= FEW_STEPS
         if listed.serves(parts, FEW_OUTCOMES):
             return ClosedForm(listed.sides_of(parts))
         if few_steps and listed.serves_in_halves(parts, FEW_OUTCOMES):
             return listed(parts, composed_infinity(parts))
+    check_reach(parts)
+    lattice = partial(_lattice, parts, min(tolerance, LATTICE_TOLERANCE), points, largest_loss)
+    if _is_on_knots(parts):
+        return lattice()
     try:
         return ContourFirst(PairSum(parts), tolerance, lattice)
     except UnknownPairError:

@@ -17,6 +17,11 @@ _BOTH_PAIRS = (
     " known to attain; the lower bound is that of a record that becomes as good as none, where one is known"
 )
 
+_ROUNDED = (
+    "Poisson samples: the rate that stands for Laplace noise under substitution is no float64: it is rounded up for the"
+    " upper bound, down for the lower"
+)
+
 
 @final
 @dataclass(frozen=True)
@@ -110,5 +115,5 @@ class Poisson(Sampled):
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if direction == "substitute" and self.rate < 1.0 and isinstance(self.mechanism, Samplable):
             shown = self.mechanism.substitution_on_poisson(self.rate)[1]
-            return (_BOTH_PAIRS,) if shown is not None and len(shown) != 1 else ()
+            return () if shown is None else (_ROUNDED if len(shown) == 1 else _BOTH_PAIRS,)
         return self.mechanism.provenance(AS_REMOVE.get(direction, direction))
