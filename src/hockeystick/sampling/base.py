@@ -54,7 +54,9 @@ class Samplable(Step):
         without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
         shown = without.subsampled(rate)
         known = () if self.stated_by_caller else (shown, shown.reversed())
-        pair = other.joined(rate) if without == other else ChordPair(SubstitutedCurve(without, other, rate))
+        # of one lopsided pair for both, the other record against none is bounded by it, and not by its reverse
+        is_one = without == other and other.is_symmetric
+        pair = other.joined(rate) if is_one else ChordPair(SubstitutedCurve(without, other, rate))
         return pair, known
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
