@@ -61,7 +61,7 @@ def ours_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("module", "least"),
     [
-        ("pld.pld_privacy_accountant_test", 64),
+        ("pld.pld_privacy_accountant_test", 63),
         ("rdp.rdp_privacy_accountant_test", 76),
         ("mechanism_calibration_test", 41),
     ],
