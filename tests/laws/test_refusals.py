@@ -141,7 +141,8 @@ def test_the_exact_curve_answers_for_the_pairs_it_is_proved_for_and_no_others(na
         with pytest.raises(hs.UnknownPairError, match="no exact transform"):
             exact_delta([(pair, 2)], 0.1, digits=4)
     else:
-        steps = 1 if name.startswith("binomial") else 400  # so many atoms that their sum on no lattice decays too slowly
+        # of so many atoms the sum on no lattice decays too slowly
+        steps = 1 if name.startswith("binomial") else 400
         assert exact_delta([(pair, steps)], 0.5, digits=4).low > 0
 
 

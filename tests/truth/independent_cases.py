@@ -129,7 +129,12 @@ FAST: list[tuple[str, list[Step], float, float]] = [  # relation, steps, delta a
     ("substitute", [step("randomized-response", 20, fixed_size(1, 4), probability=0.75)], 1e-5, 1.0),
     ("substitute", [step("laplace", 1, poisson(0.2), scale=1.0)], 0.01, 0.1),
     ("substitute", [step("laplace", 300, poisson(0.1), scale=3.0)], 1e-6, 1.0),
-    ("substitute", [step("laplace", 20, poisson(0.25), scale=2.0), step("gaussian", 30, noise_multiplier=9.0)], 1e-5, 1.0),
+    (
+        "substitute",
+        [step("laplace", 20, poisson(0.25), scale=2.0), step("gaussian", 30, noise_multiplier=9.0)],
+        1e-5,
+        1.0,
+    ),
     ("substitute", [step("discrete-laplace", 200, poisson(0.125), scale=2.0)], 1e-6, 1.0),
     ("substitute", [step("discrete-laplace", 3, poisson(0.25), scale=2.0, sensitivity=2)], 1e-4, 0.3),
     ("substitute", [step("discrete-laplace", 30, poisson(0.25), scale=2.0, values="counts")], 1e-4, 0.3),

@@ -179,7 +179,9 @@ def test_binomial_noise_moved_either_way_is_the_sum_over_its_outcomes(trials: in
 
 
 @pytest.mark.parametrize(("scale", "shift", "rate"), [(1.5, 1, 0.1), (3.0, 3, 0.25), (0.5, 2, 0.01)])
-def test_discrete_laplace_noise_moved_either_way_is_between_its_two_pairs(scale: float, shift: int, rate: float) -> None:
+def test_discrete_laplace_noise_moved_either_way_is_between_its_two_pairs(
+    scale: float, shift: int, rate: float
+) -> None:
     step = hs.DiscreteLaplace(scale, shift).poisson(rate)
     (attained,) = step.attained("substitute") or ()
     with mp.workdps(40):

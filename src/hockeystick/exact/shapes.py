@@ -173,8 +173,8 @@ def _(pair: BinomialEitherWay) -> Shape:
 def _(pair: UnmergedPair) -> Shape:
     if not isinstance(pair.base, DiscreteLaplacePair):
         raise UnknownPairError(
-            "no exact transform is known of Laplace noise on a Poisson sample under substitution; discrete Laplace noise"
-            " has one"
+            "no exact transform is known of Laplace noise on a Poisson sample under substitution; of discrete Laplace"
+            " noise it is"
         )
     return Atoms(UnmergedSource(LaplaceSource(Fraction(pair.base.scale), pair.base.sensitivity), Fraction(pair.rate)))
 

@@ -141,7 +141,9 @@ def mirrored_outcomes(
     if name == "discrete-laplace":  # the loss is the same from D on, and up to -D
         t = (-real(1 / Fraction(given["scale"]))).exp()
         end = tuple(t**k / (1 + t) for k in (0, shift, 2 * shift))
-        inner = [tuple((1 - t) / (1 + t) * t ** abs(x - d) for d in (shift, 0, -shift)) for x in range(1 - shift, shift)]
+        inner = [
+            tuple((1 - t) / (1 + t) * t ** abs(x - d) for d in (shift, 0, -shift)) for x in range(1 - shift, shift)
+        ]
         moved, middle = [end[::-1], *inner, end], shift
     else:
         if name == "binomial":

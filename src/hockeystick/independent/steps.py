@@ -45,7 +45,9 @@ class SampledStep:
     g: Fraction
     kind: str
     count: int
-    mirrored: bool = False  # a Poisson sample under substitution: moved up where one record is drawn, down where another
+    mirrored: bool = (
+        False  # a Poisson sample under substitution: moved up where one record is drawn, down where another
+    )
     places: int = 1  # steps, or bins, of which the record takes part in one
     repeats: int = 1  # how often each bin is used
 
