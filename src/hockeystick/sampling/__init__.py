@@ -17,8 +17,9 @@ micro-batches     mixture of shifts       its reverse             refused       
 ================  ======================  ======================  =======================  =========================
 
 Sources: Poisson and fixed size under add and remove, 003's Theorem 10 (Zhu, Dong and Wang 2022, Theorem 11); under
-substitute, 003's Theorem 15, and its Proposition 13 carried on from Gaussian to all even log-concave noise; shuffled batches, Chua et al. 2024; random allocation, Feldman and
-Shenfeld 2025; balls in bins, Chua et al. 2025. Derived anew, with the last two, in docs/derivations/fixed-size.md,
+substitute, 003's Theorem 15, and its Proposition 13 carried on from Gaussian to all even log-concave noise; shuffled
+batches, Chua et al. 2024; random allocation, Feldman and Shenfeld 2025; balls in bins, Chua et al. 2025. Derived anew,
+with the last two, in docs/derivations/fixed-size.md,
 shuffling.md, random-allocation.md and cut-batches.md; in words in docs/concepts/sampling.md.
 
 A scheme is one file and one line of `SCHEMES`: a class derived from `Sampled`, which gives its pairs, its parameters
