@@ -11,6 +11,7 @@ import pytest
 from flint import arb
 from mpmath import mp, mpf
 
+import hockeystick as hs
 from hockeystick.errors import PrecisionError
 from hockeystick.exact import Enclosure, Log, exact_delta, exact_epsilon, exact_infinite_mass
 from hockeystick.exact.atomic import AtomicTransform
@@ -34,6 +35,7 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
+from hockeystick.laws.either_way import BinomialEitherWay
 
 Terms = list[tuple[Pair, int]]
 
@@ -155,6 +157,47 @@ def test_binomial_noise_of_two_steps_is_the_sum_over_its_outcomes() -> None:
     assert exact_delta([(pair, 2)], Log(Fraction(3)), digits=20).contains(
         rational_divergence([(p, q)] * 2, Fraction(3))
     )
+
+
+def moved_either_way(masses: list[Fraction], shift: int, rate: Fraction) -> tuple[list[Fraction], list[Fraction]]:
+    """Even noise on a Poisson sample under substitution, by its definition."""
+    pad = [Fraction(0)] * (2 * shift)
+    noise, last = [*pad, *masses, *pad], len(masses) + 3 * shift
+    p, q = ([(1 - rate) * noise[x] + rate * noise[x - d] for x in range(shift, last)] for d in (shift, -shift))
+    return p, q
+
+
+@pytest.mark.parametrize(("trials", "shift"), [(12, 2), (7, 1), (2, 5)])
+def test_binomial_noise_moved_either_way_is_the_sum_over_its_outcomes(trials: int, shift: int) -> None:
+    pair = BinomialEitherWay(BinomialPair(trials, 0.5, shift), 0.25)
+    masses = [math.comb(trials, x) * Fraction(1, 2**trials) for x in range(trials + 1)]
+    p, q = moved_either_way(masses, shift, Fraction(1, 4))
+    assert sum(p) == sum(q) == 1
+    order = Fraction(9, 8)
+    truth = rational_divergence([(p, q)] * 2, order)
+    assert exact_delta([(pair, 2)], Log(order), digits=20).contains(truth)
+
+
+@pytest.mark.parametrize(("scale", "shift", "rate"), [(1.5, 1, 0.1), (3.0, 3, 0.25), (0.5, 2, 0.01)])
+def test_discrete_laplace_noise_moved_either_way_is_between_its_two_pairs(
+    scale: float, shift: int, rate: float
+) -> None:
+    step = hs.DiscreteLaplace(scale, shift).poisson(rate)
+    (attained,) = step.attained("substitute") or ()
+    with mp.workdps(40):
+        r, g, order = mp.exp(-1 / mpf(scale)), mpf(rate), mp.exp(mpf(0.05))
+        noise = {x: (1 - r) / (1 + r) * r ** abs(x) for x in range(-600, 601)}
+        within = range(-500, 501)
+        p, q = ([(1 - g) * noise[x] + g * noise[x - d] for x in within] for d in (shift, -shift))
+        truth = sum(max(a - order * b, mpf(0)) for a, b in zip(p, q, strict=True))
+    low, high = (exact_delta([(pair, 1)], 0.05, digits=20) for pair in (attained, step.pair("substitute")))
+    assert low.low <= Fraction(str(truth)) <= high.high
+    assert high.high <= low.low * Fraction(1 + 1e-12)
+
+
+def test_laplace_noise_moved_either_way_is_refused_in_words() -> None:
+    with pytest.raises(hs.UnknownPairError, match="of Laplace noise on a Poisson sample under substitution"):
+        exact_delta([(hs.Laplace(2.0).poisson(0.25).pair("substitute"), 1)], 0.1)
 
 
 def test_discrete_epsilon_inverts_delta_and_ends_at_the_largest_loss() -> None:

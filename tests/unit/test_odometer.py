@@ -189,6 +189,16 @@ def test_steps_of_which_more_is_proved_together_than_of_each_are_accounted_toget
     assert 0.0 < whole.lower < whole.upper < 48.1
 
 
+def test_a_lower_side_that_is_not_computed_is_not_called_unknown() -> None:
+    """Of Laplace noise datasets attain the pair but for a rounding, and `account` has both sides."""
+    odometer, step = hs.Odometer(1e-5, "substitute"), hs.Laplace(1.0).poisson(0.1)
+    odometer.step(step)
+    odometer.step(step)
+    bound, told = odometer.epsilon(), hs.account(step * 2, "substitute").epsilon(1e-5)
+    assert bound.lower == 0.0 < told.lower <= told.upper <= bound.upper * (1.0 + 1e-9)
+    assert any("hockeystick.account may say more" in note for note in bound.notes)
+
+
 def test_nothing_is_recorded_of_a_step_without_a_pair() -> None:
     odometer = hs.Odometer(1e-5, "substitute")
     with pytest.raises(hs.UnknownPairError):

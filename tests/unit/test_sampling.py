@@ -332,6 +332,30 @@ def test_an_estimating_accountant_says_that_the_pair_is_an_upper_bound_only() ->
     assert any("upper bound only" in note for note in found.notes)
 
 
+def test_a_pair_that_is_attained_but_for_its_rounding_is_said_to_be() -> None:
+    """It was called an upper bound only, and the lower side that of the best of several datasets."""
+    curve = hs.account(hs.Laplace(1.0).poisson(0.1) * 30, "substitute")
+    attained = "Poisson samples: datasets attain the pair, of which a rate is rounded up above and down below"
+    assert curve.epsilon(1e-6).notes == ("lower: that of known datasets", attained)
+    estimate = hs.account(hs.Laplace(1.0).poisson(0.1) * 30, "substitute", accountant=SaddlePoint()).epsilon(1e-6)
+    assert estimate.notes == ("an estimate of the dominating pair's curve, and so of the upper bound only", attained)
+    both = hs.account(hs.Laplace(1.0).poisson(0.1) * 3 + hs.RandomizedResponse(0.75).poisson(0.1), "substitute")
+    assert {attained, *both.composition.provenance("substitute")} < set(both.epsilon(1e-3).notes)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (hs.DiscretePair((0.5, 0.5), (0.25, 0.75)), "two vectors, with and without the record, say nothing about"),
+        (hs.GaussianDP(1.0), "this is one guarantee, for one of them"),
+        (hs.Binomial(20, 0.25), "the noise is skewed"),
+    ],
+)
+def test_a_refused_poisson_sample_under_substitution_says_why(step: Any, said: str) -> None:
+    with pytest.raises(hs.UnknownPairError, match=said):
+        hs.account(step.poisson(0.1), "substitute")
+
+
 def test_steps_that_share_attained_pairs_are_counted_together() -> None:
     open_step = hs.Gaussian(3.0).without_replacement(batch_size=1, population=8)
     run = open_step * 2 + hs.Gaussian(1.0) * 3 + hs.GaussianDP(2.0) * 4  # under substitution the same pair

@@ -247,6 +247,15 @@ def test_laws_below_what_datasets_show_are_no_pair_of_datasets() -> None:
     assert Asked(curve).shown_at("substitute", 0.5) is None
 
 
+def test_of_a_run_of_which_no_datasets_are_known_the_lower_side_alone_is_told() -> None:
+    """It was a TypeError, of nothing that could be added up."""
+    stated = hs.UserDefined(hs.Laplace(1.0).pair("remove"), substitute=DiscretePair((0.7, 0.2, 0.1), (0.1, 0.3, 0.6)))
+    run = stated.without_replacement(batch_size=1, population=10) * 5
+    found = hs.account(run, "substitute").trade_off(np.array([0.01, 0.1])).false_negative_rate
+    assert (np.asarray(found.lower) > 0.5).all()  # type: ignore[union-attr]
+    assert np.allclose(found.upper, [0.99, 0.9], rtol=1e-9, atol=0.0)  # type: ignore[union-attr]
+
+
 def products(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     return tuple(a * b for a in one for b in other)
 

@@ -104,7 +104,9 @@ class AttainedCurve(DirectedCurve):
         return self._joined(upper, lambda curve: curve.delta(epsilon), estimate, _log, nothing)
 
     def shown_at(self, epsilon: float) -> Parts:
-        """What those known datasets show of all steps that by estimate show most at an epsilon."""
+        """What those known datasets show of all steps that by estimate show most at an epsilon; of none, nothing."""
+        if not self._groups:
+            return ()
         estimate = self._estimate(epsilon)
         return max((self._parts(split) for split, _ in self._candidates(estimate)), key=estimate)
 
@@ -138,7 +140,7 @@ class AttainedCurve(DirectedCurve):
     ) -> Bound | Estimate:
         """The bracket; ``measure`` takes a lower side to what is estimated, and less than ``least`` is not sought."""
         if isinstance(upper, Estimate):
-            note = "an estimate of the dominating pair's curve, which is an upper bound only"
+            note = "an estimate of the dominating pair's curve, and so of the upper bound only"
             return Estimate(upper.value, upper.error, upper.method, (*upper.notes, note, *self._provenance))
         trivial = "nothing is proved of the known datasets" if self._groups else "no datasets are known"
         below, note = Bound(0.0, math.inf, "trivial"), ""
@@ -186,6 +188,8 @@ class AttainedCurve(DirectedCurve):
 
     def _described(self, split: Split) -> str:
         ways = []
+        if not self._free():
+            return "lower: that of known datasets"
         for (pairs, count), first in zip(self._groups, split, strict=True):
             if _is_family(pairs):
                 low, high = pairs[first].loss_bounds

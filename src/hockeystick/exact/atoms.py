@@ -125,6 +125,49 @@ class WorstCaseSource(Source):
 
 @final
 @dataclass(frozen=True)
+class MirroredBinomialSource(Source):
+    """``Bin(n, 1/2)`` moved by D with probability g, against the same moved by -D."""
+
+    trials: int
+    shift: int
+    rate: Fraction
+
+    def outcomes(self) -> list[Outcome]:
+        """Masses of -D..n+D."""
+        n, shift, none = self.trials, self.shift, arb(0)
+        masses = [arb.bin_uiui(n, x) / arb(2) ** n for x in range(n + 1)]
+        noise = [none] * (2 * shift) + masses + [none] * (2 * shift)  # from -2D on
+        places = range(shift, n + 3 * shift + 1)
+        return [
+            tuple(_blend(self.rate, noise[x + way], noise[x]) for way in (-shift, shift))  # type: ignore[misc]  # two
+            for x in places
+        ]
+
+
+@final
+@dataclass(frozen=True)
+class UnmergedSource(Source):
+    """Noise moved by D against the same by -D on a batch of fixed size of the rate h, given that nothing is merged.
+
+    Where P > Q it shows ((1-h) Q + h P, Q), where P < Q (P, (1-h) P + h Q), divided by the mass of all.
+    """
+
+    noise: LaplaceSource
+    rate: Fraction
+
+    def outcomes(self) -> list[Outcome]:
+        """Masses of the outcomes of the noise, in the order of their losses."""
+        outcomes, middle = self.noise.outcomes(), self.noise.shift / 2
+        kept = [
+            (_blend(self.rate, p, q), q) if k > middle else (p, q if k == middle else _blend(self.rate, q, p))
+            for k, (p, q) in enumerate(outcomes)
+        ]
+        total = sum((p for p, _ in kept), arb(0))
+        return [(p / total, q / total) for p, q in kept]
+
+
+@final
+@dataclass(frozen=True)
 class Atoms:
     """``P = (1-a) Q0 + a P0``, ``Q = (1-b) Q0 + b P0``: closed under reversal and subsampling."""
 

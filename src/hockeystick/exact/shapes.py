@@ -18,7 +18,15 @@ from functools import singledispatch
 from typing import final
 
 from hockeystick.errors import UnknownPairError
-from hockeystick.exact.atoms import Atoms, BinomialSource, LaplaceSource, RationalSource, WorstCaseSource
+from hockeystick.exact.atoms import (
+    Atoms,
+    BinomialSource,
+    LaplaceSource,
+    MirroredBinomialSource,
+    RationalSource,
+    UnmergedSource,
+    WorstCaseSource,
+)
 from hockeystick.exact.laplace import LaplaceTransform
 from hockeystick.laws import (
     BinomialPair,
@@ -32,6 +40,8 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
+from hockeystick.laws.either_way import BinomialEitherWay
+from hockeystick.laws.unmerged import UnmergedPair
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]
 """``(centre, weight)``, centres increasing and distinct, weights above 0."""
@@ -152,6 +162,21 @@ def _(pair: DiscreteLaplacePair) -> Shape:
 @shape_of.register
 def _(pair: BinomialPair) -> Shape:
     return Atoms(BinomialSource(pair.trials, Fraction(pair.probability), pair.sensitivity))
+
+
+@shape_of.register
+def _(pair: BinomialEitherWay) -> Shape:
+    return Atoms(MirroredBinomialSource(pair.base.trials, pair.base.sensitivity, Fraction(pair.rate)))
+
+
+@shape_of.register
+def _(pair: UnmergedPair) -> Shape:
+    if not isinstance(pair.base, DiscreteLaplacePair):
+        raise UnknownPairError(
+            "no exact transform is known of Laplace noise on a Poisson sample under substitution; of discrete Laplace"
+            " noise it is"
+        )
+    return Atoms(UnmergedSource(LaplaceSource(Fraction(pair.base.scale), pair.base.sensitivity), Fraction(pair.rate)))
 
 
 @shape_of.register

@@ -8,7 +8,8 @@ it pushes another record out of a batch of fixed size). With Q0 the noise, P0 th
 ``r = 1 - g + g e^u``: *remove* and zero-out (r Q0, Q0), *add* and zero-in the reverse; no sampling is g = 1. For a
 batch of fixed size under substitution the pair joins remove's losses above 0 to add's below 0, an atom at 0 between
 (docs/derivations/fixed-size.md); noise is symmetric there, so that add's losses are ``-ln r`` on {u > 0} under Q0. A
-Poisson sample under substitution (Gaussian noise only): shifts of 1 and of -1 at rate g against each other.
+Poisson sample under substitution: even, log-concave noise on signed values takes shifts of 1 and of -1 at rate g
+against each other; counts and randomised response are joined as for a batch of fixed size.
 
 *Curve.* With ``M(z) = prod_k E_{P_k} e^{zL}``, ``z_m = theta + imh``, ``Lambda = 2 pi / h``, Poisson summation gives
 

@@ -111,11 +111,58 @@ def _staircase(given: Mapping[str, Any], moved: int) -> list[tuple[Any, Any, int
     return [(p, q, k) for k, (p, q) in masses.items()]
 
 
-def _binomial(given: Mapping[str, Any], shift: int) -> list[tuple[Any, Any, int | None]]:
+def _discrete_gaussian(given: Mapping[str, Any], farther: int, count: int) -> tuple[dict[int, Any], int, Any]:
+    """The noise's masses to a reach, and so much farther; the reach; the mass beyond it."""
+    variance = Fraction(given["sigma"]) ** 2
+    reach = math.isqrt(math.ceil(2 * variance * (ctx.prec + count.bit_length() + 8))) + 2
+    if reach > MOST_DEGREE:
+        raise UnreachedError("the noise has too many values")
+    weights = [(real(-Fraction(x * x) / (2 * variance))).exp() for x in range(reach + farther + 1)]
+    rest = weights[reach] / (1 - (real(-Fraction(reach) / variance)).exp())  # one side, from reach + 0 on
+    total = 2 * sum(weights[1:], arb(0)) + 1 + arb(0).union(2 * rest)
+    mass = {x: weights[abs(x)] / total for x in range(-reach - farther, reach + farther + 1)}
+    return mass, reach, (2 * rest).upper()
+
+
+def _binomial_masses(given: Mapping[str, Any]) -> list[Any]:
     n, a = given["trials"], Fraction(given.get("probability", 0.5))
     if n > 3000:
         raise UnreachedError("the noise has too many values")
-    noise = [real(math.comb(n, x)) * real(a) ** x * real(1 - a) ** (n - x) for x in range(n + 1)]
+    return [real(math.comb(n, x)) * real(a) ** x * real(1 - a) ** (n - x) for x in range(n + 1)]
+
+
+def mirrored_outcomes(
+    name: str, given: Mapping[str, Any], g: Fraction, count: int
+) -> tuple[list[tuple[Any, Any, int | None]], Any, Any]:
+    """Even noise on a sum, moved by D where the record is drawn, against the same moved by -D: as `outcomes_of`."""
+    shift, missing, w = given.get("sensitivity", 1), 0, real(g)
+    if shift > MOST_DEGREE:
+        raise UnreachedError("the noise has too many values")
+    if name == "discrete-laplace":  # the loss is the same from D on, and up to -D
+        t = (-real(1 / Fraction(given["scale"]))).exp()
+        end = tuple(t**k / (1 + t) for k in (0, shift, 2 * shift))
+        inner = [
+            tuple((1 - t) / (1 + t) * t ** abs(x - d) for d in (shift, 0, -shift)) for x in range(1 - shift, shift)
+        ]
+        moved, middle = [end[::-1], *inner, end], shift
+    else:
+        if name == "binomial":
+            masses, last = dict(enumerate(_binomial_masses(given))), given["trials"]
+            places = range(-shift, last + shift + 1)
+        else:
+            masses, reach, missing = _discrete_gaussian(given, 2 * shift, count)
+            last, places = 0, range(-reach - shift, reach + shift + 1)
+        moved = [tuple(masses.get(x - d, arb(0)) for d in (shift, 0, -shift)) for x in places]
+        middle = -places.start + last // 2 if last % 2 == 0 else -1
+    pairs = [((1 - w) * still + w * up, (1 - w) * still + w * down) for up, still, down in moved]
+    if len(pairs) == 3:  # of sensitivity 1: a lattice
+        unit = (pairs[2][0] / pairs[2][1]).log()
+        return [(p, q, k - 1) for k, (p, q) in enumerate(pairs)], unit, missing
+    return [(p, q, 0 if k == middle else None) for k, (p, q) in enumerate(pairs)], Fraction(0), missing
+
+
+def _binomial(given: Mapping[str, Any], shift: int) -> list[tuple[Any, Any, int | None]]:
+    n, a, noise = given["trials"], Fraction(given.get("probability", 0.5)), _binomial_masses(given)
     padded, middle = [Fraction(0)] * shift, (n + shift if a == Fraction(1, 2) else None)  # where noise is symmetric
     pairs = zip([*padded, *noise], [*noise, *padded], strict=True)
     return [(p, q, 0 if 2 * x == middle else None) for x, (p, q) in enumerate(pairs)]
@@ -152,20 +199,13 @@ def outcomes_of(
         masses = [1 / (1 + t), *((1 - t) / (1 + t) * t**x for x in range(1, shift)), t**shift / (1 + t)]
         return [(masses[shift - x], masses[x], 2 * x - shift) for x in range(shift + 1)], unit, 0
     if name == "discrete-gaussian":
-        variance = Fraction(given["sigma"]) ** 2
-        reach = math.isqrt(math.ceil(2 * variance * (ctx.prec + count.bit_length() + 8))) + 2
-        if reach > MOST_DEGREE:
-            raise UnreachedError("the noise has too many values")
-        weights = [(real(-Fraction(x * x) / (2 * variance))).exp() for x in range(reach + shift + 1)]
-        rest = weights[reach] / (1 - (real(-Fraction(reach) / variance)).exp())  # one side, from reach + 0 on
-        total = 2 * sum(weights[1:], arb(0)) + 1 + arb(0).union(2 * rest)
-        mass = {x: weights[abs(x)] / total for x in range(-reach - shift, reach + 1)}
-        ratio = Fraction(shift) / (2 * variance)
+        mass, reach, missing = _discrete_gaussian(given, shift, count)
+        ratio = Fraction(shift) / (2 * Fraction(given["sigma"]) ** 2)
         listed = [
             (mass[x - shift], mass[x - shift] * real(-(2 * x - shift) * ratio).exp(), 2 * x - shift)
             for x in range(-reach, shift + reach + 1)
         ]
-        return listed, ratio, (2 * rest).upper()
+        return listed, ratio, missing
     if name == "staircase":
         return _staircase(given, moved), Fraction(given["epsilon"]), 0
     if name == "binomial":

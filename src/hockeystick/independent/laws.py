@@ -145,7 +145,10 @@ class Mixture(Law):
 
 
 class Powers(Law):
-    """Laws of ``r = 1 - g + g e^u``: remove takes r^{1+z}, add r^{-z}, joined both over {u > 0} and an atom at 0."""
+    """Laws of ``r = 1 - g + g e^u``: remove takes r^{1+z}, add r^{-z}, joined both over {u > 0} and an atom at 0.
+
+    Mirrored Laplace noise: both over {x > 0}, where the noise moved the other way has the loss -m throughout.
+    """
 
     def __init__(self, shift: Fraction, g: Fraction, kind: str) -> None:
         self.m, self.g, self.kind = real(shift), real(g), kind
@@ -155,7 +158,7 @@ class Powers(Law):
         return (u.exp() - 1) * self.g + 1
 
     def _powers(self, z: Any) -> list[Any]:
-        return {"remove": [1 + z], "add": [-z], "joined": [1 + z, -z]}[self.kind]
+        return {"remove": [1 + z], "add": [-z]}.get(self.kind, [1 + z, -z])
 
 
 class Laplace(Powers):
@@ -168,12 +171,18 @@ class Laplace(Powers):
             self.limit = shift
         else:
             self.limit = -self.r(-self.m).log() if kind == "add" else self.r(self.m).log()
+        if kind == "mirrored":
+            self.limit -= self.r(-self.m).log()
         self.start = self.m / 2 if kind == "joined" else real(0)
 
     def _ends(self, w: Any) -> Any:
         """The atoms of the noise at u = m and, where it counts, u = -m."""
         top = (w * self.r(self.m).log() - self.m).exp() / 2
-        return top if self.kind == "joined" else top + (w * self.r(-self.m).log()).exp() / 2
+        return top if self.kind in {"joined", "mirrored"} else top + (w * self.r(-self.m).log()).exp() / 2
+
+    def _beside(self, w: Any) -> Any:
+        """The power of Y's density over the noise's, or of X's, that comes with r^w."""
+        return ((1 - w) * self.r(-self.m).log()).exp() if self.kind == "mirrored" else 1
 
     def _centre(self) -> Any:
         return (1 - self.g) * (1 - (-self.m / 2).exp()) if self.kind == "joined" else 0  # 1 - 2 Q0(u > 0)
@@ -190,7 +199,7 @@ class Laplace(Powers):
                     return (self.r(2 * y - self.m).log(analytic=analytic) * w - y).exp()
 
                 inner = integral(inside, self.start, self.m, size)
-            total += self._ends(w) + inner / 2
+            total += self._beside(w) * (self._ends(w) + inner / 2)
         return total
 
     def tail(self, theta: Fraction, s: Any) -> Any:
@@ -201,13 +210,15 @@ class Laplace(Powers):
                 u = 2 * y - self.m
                 return (self.r(u).log() * (w + 1) - y - u).exp() / (4 * self.g)
 
-            bound += self._ends(w) + 2 * (density(self.start) + density(self.m)) / s
+            bound += self._beside(w) * (self._ends(w) + 2 * (density(self.start) + density(self.m)) / s)
         return bound.min(super().tail(theta, s)).upper()
 
     def one_step(self, epsilon: Any) -> Any:
         if self.kind == "joined":
             return None
         a = epsilon.exp()
+        if self.kind == "mirrored":
+            return self._mirrored(a)
         at = ((a if self.kind == "remove" else 1 / a) - 1 + self.g) / self.g
         if not at > 0:  # remove: everything counts, add: nothing
             return None if not at < 0 else 1 - a if self.kind == "remove" else real(0)
@@ -218,6 +229,15 @@ class Laplace(Powers):
         if self.kind == "remove":
             return (1 - self.g - a) * q + self.g * p
         return (1 - a * (1 - self.g)) * (1 - q) - a * self.g * (1 - p)
+
+    def _mirrored(self, a: Any) -> Any:
+        """What lies above y, where the loss ``ln r(2y - m) - ln r(-m)`` is epsilon; None but for y in (0, m)."""
+        at = (a * self.r(-self.m) - 1 + self.g) / self.g
+        y = (at.log() + self.m) / 2 if at > 0 else at
+        if not (y > 0 and y < self.m):
+            return None
+        still, off, on = (-y).exp() / 2, (-y - self.m).exp() / 2, 1 - (y - self.m).exp() / 2
+        return (1 - a) * (1 - self.g) * still + self.g * (on - a * off)
 
 
 class JoinedNormal(Powers):

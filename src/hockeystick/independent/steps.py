@@ -8,10 +8,11 @@ from fractions import Fraction
 from typing import Any, final
 
 from hockeystick.independent.allocation import Allocated
-from hockeystick.independent.atoms import Atoms, normalised, outcomes_of, sampled
+from hockeystick.independent.atoms import Atoms, mirrored_outcomes, normalised, outcomes_of, sampled
 from hockeystick.independent.balls import UnreachedError, real
 from hockeystick.independent.laws import JoinedNormal, Laplace, Law, Mixture
 
+_EVEN_NOISE = {"gaussian", "laplace", "discrete-laplace", "discrete-gaussian", "binomial"}
 _WRITTEN_WITH = {  # what is written with more may be something else
     "approximate-dp": {"epsilon", "delta"},
     "binomial": {"trials", "probability", "sensitivity", "values"},
@@ -44,7 +45,9 @@ class SampledStep:
     g: Fraction
     kind: str
     count: int
-    mirrored: bool = False  # a Poisson sample under substitution
+    mirrored: bool = (
+        False  # a Poisson sample under substitution: moved up where one record is drawn, down where another
+    )
     places: int = 1  # steps, or bins, of which the record takes part in one
     repeats: int = 1  # how often each bin is used
 
@@ -61,7 +64,10 @@ class SampledStep:
                 merged[Fraction(d) / noise] = merged.get(Fraction(d) / noise, Fraction(0)) + self.g * w
             return self._turned({c: w for c, w in merged.items() if w})
         if name == "laplace":
-            return Laplace(self.moved / Fraction(given["scale"]), self.g, self.kind)
+            kind = "mirrored" if self.mirrored else self.kind
+            return Laplace(self.moved / Fraction(given["scale"]), self.g, kind)
+        if self.mirrored:
+            return Atoms(*mirrored_outcomes(name, given, self.g, self.count))
         outcomes, unit, missing = outcomes_of(name, given, self.moved, self.count)
         if self.kind == "joined" and name == "discrete-pair":
             raise UnreachedError("two vectors say nothing about substitution")
@@ -105,9 +111,12 @@ def step_of(entry: Mapping[str, Any], direction: str) -> tuple[SampledStep, bool
     moved, g, attained = _scheme(sizes, direction, kind)
     if not 0 <= g <= 1:
         raise UnreachedError(f"{float(g)!r} is no sampling rate")
-    mirrored = sizes["scheme"] == "poisson" and kind == "joined" and g < 1
-    if mirrored and name != "gaussian":
-        raise UnreachedError(f"no pair is known for {name} on a Poisson sample under substitution")
+    replaced = sizes["scheme"] == "poisson" and kind == "joined" and g < 1
+    mirrored = replaced and name in _EVEN_NOISE and given.get("values") != "counts"
+    if replaced and not mirrored:
+        if name not in {*_EVEN_NOISE, "randomized-response"}:
+            raise UnreachedError(f"{name} on a Poisson sample under substitution is not proved here")
+        attained = False  # as on batches of fixed size: the same pair with a record and without, or with another
     if moved == 2 and (
         name in {"discrete-pair", "gaussian-mixture"} or (name == "binomial" and given.get("probability", 0.5) != 0.5)
     ):

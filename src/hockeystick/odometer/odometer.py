@@ -36,7 +36,10 @@ _METHOD = "odometer (running lattice composition)"
 _FIXED = (
     "certified for parameters fixed in advance; where later steps depend on earlier outputs, use hockeystick.filters"
 )
-_TRIVIAL_LOWER = "a step's dominating pair is not attained: the lower side is trivial"
+_TRIVIAL_LOWER = (
+    "a step's dominating pair is not exactly attained: the lower side is trivial here, where hockeystick.account may"
+    " say more"
+)
 
 
 @final

@@ -45,13 +45,14 @@ class Samplable(Step):
         UnknownPairError
             Where one of them is not known.
         """
+        other = self.pair("substitute")
         if not self.holds_under_all:
             raise UnknownPairError(
                 f"no dominating pair is proved for {self!r} on a Poisson sample (rate {rate!r}) under 'substitute':"
                 " that takes a pair under remove and one under substitute, and this is one guarantee, for one of them;"
                 " use adjacency 'add-remove' or 'zero-out', or state both with UserDefined"
             )
-        without, other = self.to_sample("remove").pair("remove"), self.pair("substitute")
+        without = self.to_sample("remove").pair("remove")
         shown = without.subsampled(rate)
         known = () if self.stated_by_caller else (shown, shown.reversed())
         # of one lopsided pair for both, the other record against none is bounded by it, and not by its reverse

@@ -17,10 +17,7 @@ _BOTH_PAIRS = (
     " known to attain; the lower bound is that of a record that becomes as good as none, where one is known"
 )
 
-_ROUNDED = (
-    "Poisson samples: the rate that stands for Laplace noise under substitution is no float64: it is rounded up for the"
-    " upper bound, down for the lower"
-)
+_ATTAINED = "Poisson samples: datasets attain the pair, of which a rate is rounded up above and down below"
 
 
 @final
@@ -115,5 +112,5 @@ class Poisson(Sampled):
     def provenance(self, direction: Direction) -> tuple[str, ...]:
         if direction == "substitute" and self.rate < 1.0 and isinstance(self.mechanism, Samplable):
             shown = self.mechanism.substitution_on_poisson(self.rate)[1]
-            return () if shown is None else (_ROUNDED if len(shown) == 1 else _BOTH_PAIRS,)
+            return () if shown is None else (_ATTAINED if len(shown) == 1 else _BOTH_PAIRS,)
         return self.mechanism.provenance(AS_REMOVE.get(direction, direction))
