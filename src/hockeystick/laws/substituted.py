@@ -24,12 +24,14 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.laws.base import Array, InfiniteMass, Pair
-from hockeystick.laws.extent import CertifiedCurve
+from hockeystick.laws.extent import CertifiedCurve, Extreme
 from hockeystick.laws.one_step import one_step_deltas
-from hockeystick.numerics.rounding import ELEMENTARY, exps_up, up, ups
+from hockeystick.numerics.rationals import product_up
+from hockeystick.numerics.rounding import ELEMENTARY, UNDERFLOW, exps_up, ups
 
 _HALVINGS = 60  # of the logit of l, which float64 then tells no further
 _LARGEST: Final = 745.0  # logit
+_SAME = 30.0  # nats, from which e^epsilon - 1 is taken as e^epsilon times what is left
 _FARTHEST = 1e100  # nats: a cut beyond all losses
 _AT_ONCE = 64  # cuts: of atoms, what lies above each takes as long as all of them
 _DEEP = -745.0  # ln of the mass that nodes reach to
@@ -65,7 +67,18 @@ class SubstitutedCurve(CertifiedCurve):
     @property
     def infinite_mass(self) -> InfiniteMass:
         masses = self.remove.mass_at_infinity, self.substitute.mass_at_infinity
-        return InfiniteMass.between(0.0, up(self.rate * min(masses)))
+        return InfiniteMass.between(0.0, product_up(self.rate, min(masses)))
+
+    @property
+    def supremum(self) -> Extreme:
+        """Where (6) of the proof is 0 at ``c = e^R`` and ``d = e^S``, the largest losses of both pairs."""
+        r, s = self.remove.supremum, self.substitute.supremum
+        if math.isinf(r.value + s.value) or self.infinite_mass.high > 0.0:
+            return Extreme(math.inf)
+        drawn, rest = math.log(self.rate), math.log1p(-self.rate) + (s.value - r.value)
+        value = float(np.logaddexp(drawn + s.value, rest) - np.logaddexp(drawn, rest))
+        size = 1.0 - drawn + abs(math.log1p(-self.rate)) + abs(r.value) + abs(s.value)
+        return Extreme(value, 1.01 * (r.error + s.error) + 16.0 * ELEMENTARY * size)
 
     def at(self, epsilon: float) -> tuple[float, float]:
         low, high = self.deltas(np.array([epsilon]), 0.0)
@@ -91,8 +104,9 @@ class SubstitutedCurve(CertifiedCurve):
 
     def _cuts(self, epsilons: Array, logit: Array) -> tuple[Array, Array]:
         """``ln c`` and ``ln d``, rounded down."""
-        with np.errstate(divide="ignore"):
-            risen = np.log(np.expm1(epsilons))
+        with np.errstate(divide="ignore"):  # ln(e^epsilon - 1), of any size
+            far = epsilons + np.log1p(-np.exp(-np.maximum(epsilons, _SAME)))
+            risen = np.where(epsilons > _SAME, far, np.log(np.expm1(np.minimum(epsilons, _SAME))))
         kept, drawn, share = math.log1p(-self.rate), math.log(self.rate), -np.logaddexp(0.0, -logit)
         rest = -np.logaddexp(0.0, logit)
         size = np.abs(np.maximum(risen, -_FARTHEST)) - kept - drawn - share
@@ -103,11 +117,12 @@ class SubstitutedCurve(CertifiedCurve):
     def _above(self, epsilons: Array, logit: Array) -> Array:
         """The bound for one choice of l at each epsilon."""
         cuts = self._cuts(epsilons, logit)
-        most = np.zeros(epsilons.size)
+        most, nothing = np.zeros(epsilons.size), np.ones(epsilons.size, dtype=bool)
         for pair, cut, sign in zip((self.remove, self.substitute), cuts, (-1.0, 1.0), strict=True):
             log_share = -np.logaddexp(0.0, sign * logit) * (1.0 - 2.0 * ELEMENTARY)
-            most += exps_up(log_share) * _in_order(partial(_most, pair), cut)
-        return np.minimum(ups(self.rate * most, 8.0 * ELEMENTARY), 1.0)
+            found = _in_order(partial(_most, pair), cut)
+            most, nothing = most + exps_up(log_share) * found, nothing & (found == 0.0)
+        return np.where(nothing, 0.0, np.minimum(ups(self.rate * most, 8.0 * ELEMENTARY) + UNDERFLOW, 1.0))
 
 
 def _shown(pair: Pair) -> Callable[[Array], Array]:

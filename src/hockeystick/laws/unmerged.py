@@ -22,6 +22,7 @@ from typing import Any, final
 
 import numpy as np
 
+from hockeystick.errors import UnknownPairError
 from hockeystick.laws.atom_rules import AtomSummand
 from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.base import Array, CellMasses, Measure, Nodes, Pair
@@ -119,16 +120,21 @@ class UnmergedPair(JoinedPair):
         return Nodes(self._mapped(base.loss), base.log_p + kept_p, base.log_q + kept_q)
 
     def summand(self) -> Summand:
-        atoms = self.atoms
-        return UnmergedLaplaceSummand(self.base.supremum.value, self.rate) if atoms is None else AtomSummand(atoms)
+        if not self.is_discrete:
+            return UnmergedLaplaceSummand(self.base.supremum.value, self.rate)
+        self.base.summand()  # refuses where atoms are too many
+        if self.atoms is None:
+            raise UnknownPairError(f"no certified transform is known for {self!r}: use a lattice")
+        return AtomSummand(self.atoms)
 
     def sample(self, rng: np.random.Generator, size: int, measure: Measure = "P") -> Array:
-        found = np.empty(0)
-        while found.size < size:
-            loss = self.base.sample(rng, 2 * size, measure)
-            kept = rng.random(loss.size) < self._kept(loss, measure)
-            found = np.concatenate((found, self._mapped(loss[kept])))
-        return found[:size]
+        if (atoms := self.atoms) is not None:
+            masses = np.exp(atoms.log_p if measure == "P" else atoms.log_q)
+            return atoms.loss[rng.choice(atoms.size, size=size, p=masses / masses.sum())]
+        moved = 0.5 * self.base.supremum.value
+        y = rng.laplace(size=size) + np.where(rng.random(size) < self.sampling_rate, moved, 0.0)
+        loss = self._mapped(np.abs(y + moved) - np.abs(y - moved))
+        return loss if measure == "P" else -loss
 
 
 @final
