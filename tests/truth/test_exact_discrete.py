@@ -35,7 +35,7 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
-from hockeystick.laws.either_way import BinomialEitherWay
+from hockeystick.laws.either_way import EitherWayBinomialPair
 
 Terms = list[tuple[Pair, int]]
 
@@ -169,7 +169,7 @@ def moved_either_way(masses: list[Fraction], shift: int, rate: Fraction) -> tupl
 
 @pytest.mark.parametrize(("trials", "shift"), [(12, 2), (7, 1), (2, 5)])
 def test_binomial_noise_moved_either_way_is_the_sum_over_its_outcomes(trials: int, shift: int) -> None:
-    pair = BinomialEitherWay(BinomialPair(trials, 0.5, shift), 0.25)
+    pair = EitherWayBinomialPair(BinomialPair(trials, 0.5, shift), 0.25)
     masses = [math.comb(trials, x) * Fraction(1, 2**trials) for x in range(trials + 1)]
     p, q = moved_either_way(masses, shift, Fraction(1, 4))
     assert sum(p) == sum(q) == 1

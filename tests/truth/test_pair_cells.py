@@ -27,7 +27,7 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
-from hockeystick.laws.either_way import BinomialEitherWay, DiscreteGaussianEitherWay
+from hockeystick.laws.either_way import EitherWayBinomialPair, EitherWayDiscreteGaussianPair
 from hockeystick.laws.largest_result import LargestResultPair
 from hockeystick.laws.loss_sum import PairSum
 from hockeystick.laws.unmerged import UnmergedPair
@@ -50,9 +50,9 @@ PAIRS: list[Pair] = [
     JoinedPair(DiscreteLaplacePair(1.0, 2), 0.3),
     UnmergedPair(LaplacePair(2.0, 2.0), 0.05),
     UnmergedPair(DiscreteLaplacePair(1.0, 4), 0.3),
-    BinomialEitherWay(BinomialPair(50, 0.5, 2), 0.3),
-    DiscreteGaussianEitherWay(DiscreteGaussianPair(2.0, 2), 0.3),
-    DiscreteGaussianEitherWay(DiscreteGaussianPair(300.0), 0.001),
+    EitherWayBinomialPair(BinomialPair(50, 0.5, 2), 0.3),
+    EitherWayDiscreteGaussianPair(DiscreteGaussianPair(2.0, 2), 0.3),
+    EitherWayDiscreteGaussianPair(DiscreteGaussianPair(300.0), 0.001),
     DiscreteGaussianPair(3.0, 2),
     DiscreteGaussianPair(0.3),
     DiscreteGaussianPair(300.0),

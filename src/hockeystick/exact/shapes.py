@@ -40,7 +40,7 @@ from hockeystick.laws import (
     SubsampledPair,
     WorstCasePair,
 )
-from hockeystick.laws.either_way import BinomialEitherWay
+from hockeystick.laws.either_way import EitherWayBinomialPair
 from hockeystick.laws.unmerged import UnmergedPair
 
 Mixture = tuple[tuple[Fraction, Fraction], ...]
@@ -165,7 +165,7 @@ def _(pair: BinomialPair) -> Shape:
 
 
 @shape_of.register
-def _(pair: BinomialEitherWay) -> Shape:
+def _(pair: EitherWayBinomialPair) -> Shape:
     return Atoms(MirroredBinomialSource(pair.base.trials, pair.base.sensitivity, Fraction(pair.rate)))
 
 

@@ -6,6 +6,8 @@ from hockeystick.laws.binomial import BinomialPair as BinomialPair
 from hockeystick.laws.bounded_range import BoundedRangePair as BoundedRangePair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair as DiscreteGaussianPair
 from hockeystick.laws.discrete_laplace import DiscreteLaplacePair as DiscreteLaplacePair
+from hockeystick.laws.either_way import EitherWayBinomialPair as EitherWayBinomialPair
+from hockeystick.laws.either_way import EitherWayDiscreteGaussianPair as EitherWayDiscreteGaussianPair
 from hockeystick.laws.gaussian import GaussianPair as GaussianPair
 from hockeystick.laws.joined import JoinedPair as JoinedPair
 from hockeystick.laws.known_by_moments import ConcentratedPair as ConcentratedPair
@@ -18,5 +20,6 @@ from hockeystick.laws.selected import SelectedPair as SelectedPair
 from hockeystick.laws.staircase import StaircasePair as StaircasePair
 from hockeystick.laws.stated import ContinuousPair as ContinuousPair
 from hockeystick.laws.subsampled import SubsampledPair as SubsampledPair
+from hockeystick.laws.unmerged import UnmergedPair as UnmergedPair
 from hockeystick.laws.vectors import DiscretePair as DiscretePair
 from hockeystick.laws.worst_case import WorstCasePair as WorstCasePair

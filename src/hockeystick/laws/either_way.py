@@ -65,7 +65,7 @@ class _EitherWay:
 
 @final
 @dataclass(frozen=True)
-class BinomialEitherWay(AtomicPair):
+class EitherWayBinomialPair(AtomicPair):
     """The pair of binomial noise of probability 1/2.
 
     Parameters
@@ -101,7 +101,7 @@ class BinomialEitherWay(AtomicPair):
 
 @final
 @dataclass(frozen=True)
-class DiscreteGaussianEitherWay(Pair):
+class EitherWayDiscreteGaussianPair(Pair):
     """The pair of discrete Gaussian noise.
 
     Parameters
@@ -114,7 +114,7 @@ class DiscreteGaussianEitherWay(Pair):
     Examples
     --------
     >>> from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
-    >>> DiscreteGaussianEitherWay(DiscreteGaussianPair(2.0), 0.1).loss_bounds
+    >>> EitherWayDiscreteGaussianPair(DiscreteGaussianPair(2.0), 0.1).loss_bounds
     (-inf, inf)
     """
 

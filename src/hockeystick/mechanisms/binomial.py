@@ -9,7 +9,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import UnknownPairError, set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.binomial import BinomialPair
-from hockeystick.laws.either_way import BinomialEitherWay
+from hockeystick.laws.either_way import EitherWayBinomialPair
 from hockeystick.mechanisms.base import IntegerSum, Values
 
 
@@ -72,4 +72,4 @@ class Binomial(IntegerSum):
         """Of signed values the noise moved either way (docs/derivations/fixed-size.md, section 4)."""
         if self.values == "counts" or self.probability != 0.5:
             return super().substitution_on_poisson(rate)
-        return BinomialEitherWay(BinomialPair(self.trials, 0.5, self.sensitivity), rate), None
+        return EitherWayBinomialPair(BinomialPair(self.trials, 0.5, self.sensitivity), rate), None

@@ -9,7 +9,7 @@ from hockeystick.composition import Direction
 from hockeystick.errors import set_fields
 from hockeystick.laws.base import Pair
 from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair
-from hockeystick.laws.either_way import DiscreteGaussianEitherWay
+from hockeystick.laws.either_way import EitherWayDiscreteGaussianPair
 from hockeystick.mechanisms.base import IntegerSum, Values
 
 
@@ -53,4 +53,4 @@ class DiscreteGaussian(IntegerSum):
         """Of signed values the noise moved either way (docs/derivations/fixed-size.md, section 4)."""
         if self.values == "counts":
             return super().substitution_on_poisson(rate)
-        return DiscreteGaussianEitherWay(DiscreteGaussianPair(self.sigma, self.sensitivity), rate), None
+        return EitherWayDiscreteGaussianPair(DiscreteGaussianPair(self.sigma, self.sensitivity), rate), None

@@ -10,8 +10,6 @@ from typing import ClassVar
 from hockeystick.composition import Direction, Grouped, Step
 from hockeystick.errors import UnknownPairError, check_count, set_fields
 from hockeystick.laws.base import Pair
-from hockeystick.laws.curve import ChordPair
-from hockeystick.laws.substituted import SubstitutedCurve
 
 AS_REMOVE: Mapping[str, Direction] = {"zero-out": "remove", "zero-in": "add"}
 """The direction with the same pair, where a null record is as good as none."""
@@ -56,9 +54,12 @@ class Samplable(Step):
         shown = without.subsampled(rate)
         known = () if self.stated_by_caller else (shown, shown.reversed())
         # of one lopsided pair for both, the other record against none is bounded by it, and not by its reverse
-        is_one = without == other and other.is_symmetric
-        pair = other.joined(rate) if is_one else ChordPair(SubstitutedCurve(without, other, rate))
-        return pair, known
+        if without == other and other.is_symmetric:
+            return other.joined(rate), known
+        from hockeystick.laws.curve import ChordPair  # loaded where both relations are asked for
+        from hockeystick.laws.substituted import SubstitutedCurve
+
+        return ChordPair(SubstitutedCurve(without, other, rate)), known
 
     def drawn_repeatedly(self, rate: float, times: int) -> Pair:
         """The pair under remove where the record is drawn that many times, or that many are, and each draw counts.
