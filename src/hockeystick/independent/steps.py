@@ -45,9 +45,7 @@ class SampledStep:
     g: Fraction
     kind: str
     count: int
-    mirrored: bool = (
-        False  # a Poisson sample under substitution: moved up where one record is drawn, down where another
-    )
+    mirrored: bool = False  # a Poisson sample under substitution: noise moved up or down by the record that is drawn
     places: int = 1  # steps, or bins, of which the record takes part in one
     repeats: int = 1  # how often each bin is used
 

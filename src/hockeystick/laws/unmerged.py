@@ -112,10 +112,8 @@ class UnmergedPair(JoinedPair):
         return CellMasses(log_p, log_q, error_p, error_q, cells.slack)
 
     def nodes(self, log_tail: float, *, refine: int = 1) -> Nodes:
-        base, log = (
-            self.base.nodes(log_tail, refine=2 * refine),
-            self._log_kept[0],
-        )  # an even number of panels: 0 is an end
+        base = self.base.nodes(log_tail, refine=2 * refine)  # an even number of panels: loss 0 is an end of two
+        log, _ = self._log_kept
         kept_p, kept_q = (np.log(self._kept(base.loss, measure)) - log for measure in ("P", "Q"))
         return Nodes(self._mapped(base.loss), base.log_p + kept_p, base.log_q + kept_q)
 
