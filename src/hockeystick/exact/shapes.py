@@ -171,12 +171,13 @@ def _(pair: EitherWayBinomialPair) -> Shape:
 
 @shape_of.register
 def _(pair: UnmergedPair) -> Shape:
-    if not isinstance(pair.base, DiscreteLaplacePair):
+    noise = shape_of(pair.base)
+    if not (isinstance(noise, Atoms) and isinstance(noise.source, LaplaceSource)):
         raise UnknownPairError(
             "no exact transform is known of Laplace noise on a Poisson sample under substitution; of discrete Laplace"
             " noise it is"
         )
-    return Atoms(UnmergedSource(LaplaceSource(Fraction(pair.base.scale), pair.base.sensitivity), Fraction(pair.rate)))
+    return Atoms(UnmergedSource(noise.source, Fraction(pair.rate)))
 
 
 @shape_of.register

@@ -13,6 +13,7 @@ Source: Canonne, Kamath and Steinke 2020. Cost: at most about 10 s terms a cell,
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -34,9 +35,32 @@ _LARGE_LOSS = 750.0  # nats
 _FAR = 2.0**40  # integers beyond which no cut needs to be told apart: their mass is zero in float64
 
 
+class IntegerPair(Pair):
+    """A pair whose outcomes are the integers, of increasing loss: a subclass says where cuts lie, and masses of runs."""
+
+    is_discrete = True
+
+    @abstractmethod
+    def _places(self, losses: Array) -> tuple[Array, Array]:
+        """The last integer at or below each cut, and how far losses there may lie beyond it."""
+
+    @abstractmethod
+    def _masses(self, first: Array, last: Array, slack: Array) -> CellMasses:
+        """Masses of the integers from the first to the last, both included."""
+
+    def cells(self, losses: Array) -> CellMasses:
+        x, slack = self._places(losses)
+        return self._masses(np.append(-math.inf, x + 1.0), np.append(x, math.inf), slack)
+
+    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
+        x, slack = self._places(cuts)
+        end = np.full(x.size, math.inf if upper else -math.inf)
+        return self._masses(x + 1.0, end, slack) if upper else self._masses(end, x, slack)
+
+
 @final
 @dataclass(frozen=True)
-class DiscreteGaussianPair(Pair):
+class DiscreteGaussianPair(IntegerPair):
     """Discrete Gaussian noise moved by ``sensitivity``, against the noise.
 
     Parameters
@@ -51,8 +75,6 @@ class DiscreteGaussianPair(Pair):
     >>> DiscreteGaussianPair(2.0).loss_quantum.value
     0.125
     """
-
-    is_discrete = True
 
     sigma: float
     sensitivity: int = 1
@@ -85,17 +107,7 @@ class DiscreteGaussianPair(Pair):
     def _loss(self, x: Array) -> Array:
         return np.asarray(self._unit * (2.0 * x - self.sensitivity))
 
-    def cells(self, losses: Array) -> CellMasses:
-        x, slack = self._places(losses)
-        return self._masses(np.append(-math.inf, x + 1.0), np.append(x, math.inf), slack)
-
-    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
-        x, slack = self._places(cuts)
-        end = np.full(x.size, math.inf if upper else -math.inf)
-        return self._masses(x + 1.0, end, slack) if upper else self._masses(end, x, slack)
-
     def _places(self, losses: Array) -> tuple[Array, Array]:
-        """The last integer at or below each cut, and how far losses there may lie beyond it."""
         x = np.minimum(np.maximum(np.floor(0.5 * (losses / self._unit + self.sensitivity)), -_FAR), _FAR)
         # an integer is on the wrong side of a cut only if its loss is within rounding of it
         slack = 8.0 * U * (np.abs(losses) + 2.0 * self._unit * self.sensitivity)

@@ -23,7 +23,7 @@ from hockeystick.laws.atom_table import AtomTable
 from hockeystick.laws.atoms import AtomicPair
 from hockeystick.laws.base import Array, CellMasses, Extreme, Measure, Nodes, Pair
 from hockeystick.laws.binomial import BinomialPair, binomial_log_masses
-from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair, discrete_gaussian
+from hockeystick.laws.discrete_gaussian import DiscreteGaussianPair, IntegerPair, discrete_gaussian
 from hockeystick.laws.discrete_gaussian_rule import log_normaliser
 from hockeystick.laws.sampled_loss import sampled_loss_error, sampled_losses
 from hockeystick.numerics.rationals import product_up
@@ -101,7 +101,7 @@ class EitherWayBinomialPair(AtomicPair):
 
 @final
 @dataclass(frozen=True)
-class EitherWayDiscreteGaussianPair(Pair):
+class EitherWayDiscreteGaussianPair(IntegerPair):
     """The pair of discrete Gaussian noise.
 
     Parameters
@@ -118,7 +118,6 @@ class EitherWayDiscreteGaussianPair(Pair):
     (-inf, inf)
     """
 
-    is_discrete = True
     infimum, supremum = Extreme(-math.inf), Extreme(math.inf)
 
     base: DiscreteGaussianPair
@@ -148,17 +147,7 @@ class EitherWayDiscreteGaussianPair(Pair):
         up, down, *_ = self._losses(x)
         return up - down
 
-    def cells(self, losses: Array) -> CellMasses:
-        x, slack = self._places(losses)
-        return self._masses(np.append(-math.inf, x + 1.0), np.append(x, math.inf), slack)
-
-    def tails(self, cuts: Array, *, upper: bool = True) -> CellMasses:
-        x, slack = self._places(cuts)
-        end = np.full(x.size, math.inf if upper else -math.inf)
-        return self._masses(x + 1.0, end, slack) if upper else self._masses(end, x, slack)
-
     def _places(self, losses: Array) -> tuple[Array, Array]:
-        """The last integer at or below each cut, and how far losses there may lie beyond it."""
         low, high = np.full(losses.size, -_FAR), np.full(losses.size, _FAR)
         while (high - low > 1.0).any():
             middle = np.floor(0.5 * (low + high))

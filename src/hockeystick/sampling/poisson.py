@@ -103,9 +103,10 @@ class Poisson(Sampled):
 
     def attained(self, direction: Direction) -> tuple[Pair, ...] | None:
         if direction == "substitute":
-            if self.rate == 1.0 or not isinstance(self.mechanism, Samplable):
+            if self.rate == 1.0:
                 return self.mechanism.attained(direction)
-            return self.mechanism.substitution_on_poisson(self.rate)[1]
+            sampled = self.mechanism
+            return sampled.substitution_on_poisson(self.rate)[1] if isinstance(sampled, Samplable) else None
         known = self.mechanism.to_sample(direction).attained("remove")
         return None if known is None else tuple(pair.subsampled(self.rate).under(direction) for pair in known)
 
