@@ -36,7 +36,7 @@ _FAR = 2.0**40  # integers beyond which no cut needs to be told apart: their mas
 
 
 class IntegerPair(Pair):
-    """A pair whose outcomes are the integers, of increasing loss: a subclass says where cuts lie, and masses of runs."""
+    """A pair on the integers, its loss increasing: a subclass says where cuts lie, and the masses of runs."""
 
     is_discrete = True
 
