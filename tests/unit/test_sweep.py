@@ -339,6 +339,13 @@ def test_chunks_grow_while_they_take_little_time(
         assert [number for chunk in taken for number in chunk] == list(range(0 if whole else 1, 3001))
 
 
+def test_lines_are_taken_together_as_soon_as_one_took_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunking, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    lines = [range(17 * line, 17 * line + 17) for line in range(12)]
+    taken = chunking.Chunks(lines, 512, whole=True).missing(set())
+    assert [len(chunk) for chunk in taken] == [17, 4 * 17, 7 * 17]
+
+
 def test_an_interrupt_while_workers_are_waited_for_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -26,7 +26,7 @@ FARTHEST: Final = 800.0
 FINEST: Final = 1e-9
 """Relative tolerance below which nothing finer is asked for."""
 
-_RARELY = 2.0  # times that a record is drawn: above, passes of the contour take 5 ms a run, lines of rare losses 10
+_RARELY = 4.0  # times that a record is drawn: above, passes of the contour take 4 ms a run, lines of rare losses 9
 
 
 @final

@@ -50,6 +50,7 @@ _NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: mu
 _ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
 _ROUNDS = ((0, 8), (4, 8), (2, 4), (1, 2))  # of a line: where each begins, and its steps
 _REFUSALS = (PrecisionError, UnknownPairError)  # not contradictions, which are heard at once
+_MORE = 3  # passes of a round after its first
 _TELLING = 0.1  # difference of the excess that tells a direction
 
 
@@ -182,7 +183,8 @@ def calibrations(
         for start, step in _ROUNDS:
             begun = [one for line in every for one in line.begin(start, step)]
             certify_either_side(begun)
-            certify_either_side([one for one in begun if one.is_near])  # once more, where that leads
+            for _ in range(_MORE):
+                certify_either_side([one for one in begun if one.is_near])  # once more, where that leads
             for line in every:
                 line.finish()
                 progress.count(len(found), len(asked))

@@ -76,7 +76,7 @@ class Chunks:
                     yield chunk
                     now = time.monotonic()
                     pace = len(chunk) / max(now - began, 1e-9)
-                    size = min(max(int(pace * _SECONDS), 1), _GROWTH * size, self.most)
+                    size = min(max(int(pace * _SECONDS), 1), _GROWTH * max(size, len(chunk)), self.most)
                     chunk, began = [], now
                     continue
                 chunk += part
