@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from hockeystick.numerics.columns import Array
 
+_NEWTON = 60  # steps at most
+_SHRINKS = 0.5  # times the value before: where a step leaves more, the next one halves the interval
 _FAN = 25  # points asked at once
 _ROUNDS = 2
 
@@ -49,6 +52,31 @@ def increasing_root(function: Callable[[float], float], low: float, high: float,
             else:
                 high, f_high = middle, value
     return 0.5 * (low + high)
+
+
+def newton_root(function: Callable[[float], tuple[float, float]], low: float, high: float, tolerance: float) -> float:
+    """About a root in [low, high] of a nondecreasing function, given by its values and slopes: the last step was short.
+
+    Newton's steps from the lower end, with a bisection where one leads out of the interval or hardly nearer. An end of
+    the interval is returned where the function does not change sign.
+
+    Examples
+    --------
+    >>> abs(newton_root(lambda x: (x**3 - 2.0, 3.0 * x**2), 0.0, 2.0, 1e-6) - 2.0 ** (1 / 3)) < 1e-6
+    True
+    """
+    at, before = low, math.inf
+    for _ in range(_NEWTON):
+        value, slope = function(at)
+        if value >= 0.0 and at == low:
+            return at
+        low, high = (at, high) if value < 0.0 else (low, at)
+        ahead = at - value / slope if slope > 0.0 else math.nan
+        if abs(ahead - at) <= tolerance or high - low <= tolerance:
+            return min(max(ahead, low), high) if slope > 0.0 else at
+        nearer = low < ahead < high and abs(value) <= _SHRINKS * before
+        at, before = (ahead, abs(value)) if nearer else (0.5 * (low + high), math.inf)
+    return at
 
 
 def fan_root(function: Callable[[Array], Array], low: float, high: float) -> float:

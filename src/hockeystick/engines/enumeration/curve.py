@@ -43,7 +43,7 @@ from hockeystick.engines.enumeration.outcomes import (
 from hockeystick.engines.enumeration.sides import OutcomeSides
 from hockeystick.laws.base import Pair
 from hockeystick.numerics.one_sided_root import crossings_of
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import newton_root
 from hockeystick.numerics.rounding import U, down, exp_up, gamma, up
 
 _METHOD = "enumeration"
@@ -212,9 +212,13 @@ class EnumeratedCurve:
 
     def _crossing(self, finite: float) -> float:
         """The same guess, good to a millionth of the largest loss."""
+
+        def excess(at: float) -> tuple[float, float]:
+            here = _Sum.of(self._rough, self._halves.second, at)
+            return math.log(finite / max(here.value, 1e-320)), here.slope / here.value if here.value > 0.0 else 0.0
+
         largest = self._halves.largest
-        near = _NEAR * largest
-        return increasing_root(lambda at: math.log(finite / max(self.about(at), 1e-320)), 0.0, largest, near)
+        return newton_root(excess, 0.0, largest, _NEAR * largest)
 
     @cached_property
     def _rough(self) -> Listed:

@@ -30,7 +30,6 @@ from hockeystick.errors import TooManyOutcomesError
 
 _LEAST = -700.0  # ln of the least delta
 _TRIES = 8
-_PATIENCE = 3  # of these, for lists where epsilons are
 _KEPT = 1 << 23  # outcomes of lists, of some forty bytes each
 _APART = 1.25  # standard deviations of a normal loss from one station to the next
 _FIRST = 0.25  # of the first station
@@ -39,6 +38,7 @@ _NEAR = 0.5  # of the way to the next station's, that estimates of deltas may be
 _ENOUGH = 1e-10  # of delta, that what is left out may be by plan
 _ALLOWED = 5e-10  # and that it may be
 _AIM = math.log(0.02 * _ENOUGH)  # what lists are planned for, of about delta
+_ABOVE = 3.0  # nats: how far Chernoff's bounds are above delta, about
 _COARSEST = -20.0  # the largest: a list is never empty
 
 
@@ -106,21 +106,18 @@ class HeaviestOutcomes:
         """Lists for deltas from one end of a station to the other."""
         sizes = [math.exp(max(_log_size(number + shift), _LEAST)) for shift in (0.5, 0.0, -0.5)]
         terms = self._atoms.terms(self._atoms.log_drop(math.log(sizes[0])))
-        epsilons = [terms.epsilon_bound(math.log(size)) for size in sizes]
+        epsilons = [terms.epsilon_bound(math.log(size) + _ABOVE) for size in sizes]
         made: dict[Omission, EnumeratedCurve] = {}
-        for tried in range(_TRIES):
+        for _ in range(_TRIES):
             omitted = self._omitted(epsilons, sizes)
-            curve = made.get(omitted) or EnumeratedCurve(self._parts, self._at_infinity, omitted)
-            made[omitted] = curve
-            enough = all(
-                curve.left_out(at) <= _MARGIN * _ENOUGH * size for at, size in zip(epsilons, sizes, strict=True)
-            )
+            curve = made[omitted] = made.get(omitted) or EnumeratedCurve(self._parts, self._at_infinity, omitted)
             off = [_log(curve.about(at)) - math.log(size) for at, size in zip(epsilons, sizes, strict=True)]
             room = _NEAR * math.log(sizes[1] / sizes[0])
-            near = all(abs(one) <= room or (at == 0.0 and one < 0.0) for at, one in zip(epsilons, off, strict=True))
-            if enough and (near or tried >= _PATIENCE):
+            if any(abs(one) > room and (at > 0.0 or one > 0.0) for at, one in zip(epsilons, off, strict=True)):
+                epsilons = [curve.guess(size) for size in sizes]
+            left_out = map(curve.left_out, epsilons)
+            if all(out <= _MARGIN * _ENOUGH * size for out, size in zip(left_out, sizes, strict=True)):
                 return curve
-            epsilons = [curve.guess(size) for size in sizes]
         raise TooManyOutcomesError(f"what matters to a delta of {sizes[1]:g} is too far from what was looked at")
 
     def _omitted(self, epsilons: Sequence[float], sizes: Sequence[float]) -> Omission:
