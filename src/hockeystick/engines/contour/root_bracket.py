@@ -21,6 +21,7 @@ import numpy as np
 from hockeystick.numerics.columns import Array, Columns, Flags, Places, column
 
 _STEPS = 30
+_DONE = 0.05  # of the width: how near a middle is to the value where no step goes nearer
 _FIVE = np.array([[-1.0, -0.45, 0.0, 0.45, 1.0]])
 _ROUNDS = 5  # of interpolation, each from where the last one led
 _AT_ONCE = 8.0  # times half a width: a bracket so wide was found at the first tries
@@ -208,25 +209,24 @@ class _Search:
         """The secant method, and a proof where it ends."""
         every = rows
         self.point[rows], self.slope[rows] = self._start[rows], self._slope[rows]
-        gap = np.full(self.point.size, np.nan)
-        gap[rows] = self._gap(rows)[0]
+        gap, doubt = np.full((2, self.point.size), np.nan)
+        gap[rows], doubt[rows] = self._gap(rows)
         for _ in range(_STEPS):
-            rows = rows[(self.slope[rows] > 0.0) & np.isfinite(gap[rows])]
+            rows = rows[(self.slope[rows] > 0.0) & np.isfinite(gap[rows]) & (np.abs(gap[rows]) > _DONE * doubt[rows])]
             if rows.size == 0:
                 break
             start, reach, point = self._start[rows], self._reach[rows], self.point[rows]
             move = gap[rows] / self.slope[rows]
             new = np.minimum(np.maximum(point + move, start - reach), start + reach)
             self.point[rows] = new
-            new_gap, doubt = self._gap(rows)
+            new_gap, doubt[rows] = self._gap(rows)
             with np.errstate(divide="ignore", invalid="ignore"):
                 slope = np.maximum((gap[rows] - new_gap) / (new - point), 0.2 * self.slope[rows])
             self.slope[rows] = np.where((new_gap != gap[rows]) & (new != point), slope, self.slope[rows])
             gap[rows] = new_gap
-            ends = (np.abs(new_gap) <= 0.05 * doubt) | (np.abs(move) <= 4e-16 * np.abs(new))
-            rows = rows[~(ends | (np.abs(new - start) >= reach))]
-        here, doubt = self._gap(every)
-        self._prove(every, self.slope[every], 0.55 * doubt + np.abs(here))
+            ends = (np.abs(move) <= 4e-16 * np.abs(new)) | (np.abs(new - start) >= reach)
+            rows = rows[~ends]
+        self._prove(every, self.slope[every], 0.55 * doubt[every] + np.abs(gap[every]))
 
     def _gap(self, rows: Places) -> tuple[Array, Array]:
         """How far the middles lie above the goals, and the widths."""
