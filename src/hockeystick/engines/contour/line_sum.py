@@ -32,6 +32,7 @@ from hockeystick.transforms.log_moments import TiltedRule
 from hockeystick.transforms.rule import Array, Numbers, chunk
 
 _TABLE = 1 << 18  # entries of the largest table held at once
+_BATCH = 1 << 17  # of those of several rules: larger ones are given back to the system, and their pages asked for again
 _PIECE = 1024  # nodes whose tables are made at a time: they stay in the cache of a processor
 
 
@@ -84,7 +85,7 @@ def line_sum(
     group = min(-(-nodes // length), max(1, SMALL // (chunk(tilted.offset.shape[1]) * length)))
     nodes = nodes if most is None else most
     blocks = -(-nodes // (length * group)) * group
-    together = max(1, _TABLE // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
+    together = max(1, _BATCH // ((3 * tilted.offset.shape[1] + length) * (length + blocks)))
     found = []
     near, far = steps * np.arange(float(length))[None], steps * (length * np.arange(float(blocks)))[None]
     s = steps * np.arange(float(nodes))[None]
