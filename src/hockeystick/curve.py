@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import notebook
-from hockeystick.accountants.attained import directed_curve
+from hockeystick.accountants.attained import Sources
 from hockeystick.accountants.base import Accountant, DirectedCurve
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound, Estimate
@@ -63,14 +63,10 @@ class PrivacyCurve:
         shared: dict[object, DirectedCurve] = {}  # directions with the same pairs have one curve, which is asked once
         directed: dict[str, DirectedCurve] = {}
         for direction in directions(adjacency):
-            of_pairs = (
-                composition.pairs(direction),
-                composition.attained(direction),
-                composition.provenance(direction),
-            )
-            known = shared.get(of_pairs)
+            sources = Sources.of(composition, direction)
+            known = shared.get(sources)
             if known is None:
-                known = shared[of_pairs] = directed_curve(accountant, composition, direction)
+                known = shared[sources] = sources.curve(accountant)
             directed[direction] = known
         self.directed: Mapping[str, DirectedCurve] = directed
 

@@ -292,8 +292,8 @@ def test_searches_beside_others_take_their_direction_from_these() -> None:
     with pytest.MonkeyPatch.context() as patch:
         module = sys.modules[calibrations.__module__]
         detected: list[float] = []
-        known = module._detected  # type: ignore[attr-defined]
-        patch.setattr(module, "_detected", lambda search, start: detected.append(start) or known(search, start))
+        known = module.detected  # type: ignore[attr-defined]
+        patch.setattr(module, "detected", lambda search, start: detected.append(start) or known(search, start))
         found = hs.sweep(plan, **asked)
     assert sides(found) == sides(told)
     assert 0 < len(detected) <= 2

@@ -22,7 +22,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate, agreed
@@ -48,22 +48,34 @@ _NOTHING = 1e-12  # of the upper side: a lower one that seems to be less is not 
 _COARSE = 16  # intervals of the first pass over a group's splits
 
 
-def directed_curve(accountant: Accountant, composition: Composition, direction: Direction) -> DirectedCurve:
-    """The curve of one direction; its lower side from attained pairs where the dominating ones are not."""
-    parts = composition.pairs(direction)
-    curve, groups = accountant.directed(parts), composition.attained(direction)
-    if groups is None or _knows_both_sides(composition, direction, groups):
-        return curve
-    if all(pairs for pairs, _ in groups) and accountant.attains(parts):  # else a step may show less than its pair
-        return curve
-    return AttainedCurve(curve, accountant, groups, provenance=composition.provenance(direction))
+class Sources(NamedTuple):
+    """Where the curve of one direction comes from: the pairs above it, those that are attained, and notes on both."""
+
+    parts: Parts
+    groups: Groups | None
+    provenance: tuple[str, ...]
+
+    @classmethod
+    def of(cls, composition: Composition, direction: Direction) -> Sources:
+        """Those of a composition."""
+        return cls(composition.pairs(direction), composition.attained(direction), composition.provenance(direction))
+
+    def curve(self, accountant: Accountant) -> DirectedCurve:
+        """The curve; its lower side from attained pairs where the dominating ones are not."""
+        parts, groups, provenance = self
+        curve = accountant.directed(parts)
+        if groups is None or _knows_both_sides(parts, groups):
+            return curve
+        if all(pairs for pairs, _ in groups) and accountant.attains(parts):  # else a step may show less than its pair
+            return curve
+        return AttainedCurve(curve, accountant, groups, provenance=provenance)
 
 
-def _knows_both_sides(composition: Composition, direction: Direction, groups: Groups) -> bool:
+def _knows_both_sides(parts: Parts, groups: Groups) -> bool:
     """Whether it is the best of many runs alone, and its own curve's lower side that of orders datasets attain."""
     ((pairs, count), *others) = groups
-    run = composition.pairs(direction)[0][0].selection
-    if others or run is None or not count == composition.total_steps == 1:
+    run = parts[0][0].selection
+    if others or run is None or count != 1:
         return False
     return any(pair.selection is not None and pair.selection.parts == run.parts for pair in pairs)
 

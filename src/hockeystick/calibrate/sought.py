@@ -17,11 +17,11 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from hockeystick.accountants.base import Accountant, Parts, check_accountant
+from hockeystick.accountants.base import Accountant, check_accountant
 from hockeystick.accountants.certified import Certified
 from hockeystick.bound import Bound
 from hockeystick.calibrate.axis import Axis
-from hockeystick.calibrate.beginning import led_to
+from hockeystick.calibrate.beginning import by_steps, detected, led_to
 from hockeystick.calibrate.problem import Problem
 from hockeystick.calibrate.result import Calibration, UnreachableTargetError
 from hockeystick.calibrate.search import Search
@@ -46,12 +46,9 @@ Family = Callable[[Any], Step | Composition]
 _WITHIN = (1e-6, 1e9)
 _FINEST, _COARSEST = 1e-12, 1.0  # relative precision
 _FAR, _NEAR = 0.5, 0.05  # first step of the search from a value made up and from one given, in ln
-_NEIGHBOURS = (4.0, 1.0, 0.25)  # of the guess, where estimates are compared: much less noise is slow
-_ANCHORS = (1.0, 30.0, 1e-2, 1e3, 1e-4, 1e5, 1e-6, 1e8)  # and then: what is far off is slow, most of all tiny noise
 _ROUNDS = ((0, 8), (4, 8), (2, 4), (1, 2))  # of a line: where each begins, and its steps
 _REFUSALS = (PrecisionError, UnknownPairError)  # not contradictions, which are heard at once
 _MORE = 3  # passes of a round after its first
-_TELLING = 0.1  # difference of the excess that tells a direction
 
 
 @final
@@ -77,7 +74,7 @@ class Sought:
 
     def foresee(self) -> float:
         """The value where estimates put the answer."""
-        search = self.search.along(self.sign or _detected(self.search, self.start))
+        search = self.search.along(self.sign or detected(self.search, self.start))
         axis = search.axis
         never = all(map(search.cannot_miss, (self.start, axis.end)))  # which no estimate of next to no noise need tell
         self.root = axis.place(axis.end) if never else search.predicted_root(self.start, self.step)
@@ -147,7 +144,7 @@ def sought(
     width = min(max(check_positive("precision", precision), _FINEST), _COARSEST)
     search = Search(problem, Axis(low, high, whole, 1, width))
     step = _FAR if guess is None else _NEAR
-    sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (_by_steps(search, start) if whole else 0)
+    sign = {"larger": -1, "smaller": 1, "detect": 0}[safe] or (by_steps(search, start) if whole else 0)
     return Sought(search, start, step, sign)
 
 
@@ -309,42 +306,3 @@ def _start(guess: float | None, low: float, high: float, *, whole: bool, given: 
         start = 1000.0 if whole else 1.0
     start = min(max(start, low), high)
     return round(start) if whole else start
-
-
-def _detected(search: Search, start: float) -> int:
-    """1 where larger values are less safe, -1 where smaller ones are, from estimates."""
-    axis = search.axis
-    seen: list[tuple[float, float]] = []
-    for wanted in (*(start * factor for factor in _NEIGHBOURS), *_ANCHORS):
-        value = axis.value(axis.place(min(max(wanted, axis.low), axis.high)))
-        if any(value == other for other, _ in seen):
-            continue
-        excess = search.estimated(axis.place(value))
-        for other, known in seen:
-            if abs(excess - known) > _TELLING:
-                return 1 if (excess > known) == (value > other) else -1
-        seen.append((value, excess))
-    seem = "miss" if min(excess for _, excess in seen) > 0.0 else "meet"
-    raise ValueError(
-        f"could not tell whether larger or smaller values are safer: all that were tried seem to {seem} the target"
-        " alike; give safe='larger' or safe='smaller', and a guess near the answer, or another target"
-    )
-
-
-def _by_steps(search: Search, start: float) -> int:
-    """1 where the family only repeats its steps more often as the value grows, -1 where less often, 0 otherwise.
-
-    More steps are never more private, however much or little the estimates differ.
-    """
-    problem = search.problem
-    first = min(start, search.axis.high - 1)
-    low, high = problem.run(int(first)), problem.run(int(first) + 1)
-    names = directions(problem.adjacency)
-    grows = all(_contains(high.pairs(name), low.pairs(name)) for name in names)
-    shrinks = all(_contains(low.pairs(name), high.pairs(name)) for name in names)
-    return int(grows) - int(shrinks)
-
-
-def _contains(more: Parts, fewer: Parts) -> bool:
-    counts = dict(more)
-    return all(counts.get(pair, 0) >= count for pair, count in fewer)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast, final
 
 import numpy as np
 
-from hockeystick.accountants.attained import AttainedCurve, directed_curve
+from hockeystick.accountants.attained import AttainedCurve, Sources
 from hockeystick.accountants.base import Accountant, DirectedCurve, Parts
 from hockeystick.bound import Bound, Estimate
 from hockeystick.composition import Composition, Direction
@@ -112,8 +112,7 @@ class Asked:
 
     def kind(self, name: str) -> Hashable:
         """What tells the curve of a direction from that of another: what dominates, and what datasets show."""
-        composition, direction = self._curve.composition, cast("Direction", name)
-        return composition.pairs(direction), composition.attained(direction)
+        return Sources.of(self._curve.composition, cast("Direction", name))[:2]
 
     def each(self, names: Sequence[str], epsilons: Sequence[float]) -> dict[str, list[Value]]:
         """delta of each direction at several epsilons, asked in one pass; the directions are of different kinds."""
@@ -141,4 +140,4 @@ class Asked:
         known = self._curve.directed.get(name)
         if known is not None:
             return known
-        return directed_curve(self._curve.accountant, self._curve.composition, cast("Direction", name))
+        return Sources.of(self._curve.composition, cast("Direction", name)).curve(self._curve.accountant)
