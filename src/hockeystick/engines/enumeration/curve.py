@@ -196,22 +196,10 @@ class EnumeratedCurve:
         return _Sum.of(self._rough, self._halves.second, epsilon).value
 
     def guess(self, finite: float) -> float:
-        """About the epsilon at which so much of delta is left, but for the mass at infinite loss."""
-        return self._guessed(finite)[0]
+        """About the epsilon at which so much of delta is left, but for the mass at infinite loss.
 
-    def _guessed(self, finite: float) -> tuple[float, float]:
-        """The same, and ``-d ln(delta) / d epsilon`` there, of that part of delta."""
-        halves = self._halves
-        guess = self._crossing(finite)
-        here = halves.at(guess)
-        if not (here.slope > 0.0 and here.value > 0.0):
-            return guess, 1.0
-        slope = here.slope / here.value
-        nearer = guess + math.log(here.value / finite) / slope
-        return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
-
-    def _crossing(self, finite: float) -> float:
-        """The same guess, good to a millionth of the largest loss."""
+        Good to a millionth of the largest loss.
+        """
 
         def excess(at: float) -> tuple[float, float]:
             here = _Sum.of(self._rough, self._halves.second, at)
@@ -219,6 +207,17 @@ class EnumeratedCurve:
 
         largest = self._halves.largest
         return newton_root(excess, 0.0, largest, _NEAR * largest)
+
+    def _guessed(self, finite: float) -> tuple[float, float]:
+        """A better guess, and ``-d ln(delta) / d epsilon`` there, of that part of delta."""
+        halves = self._halves
+        guess = self.guess(finite)
+        here = halves.at(guess)
+        if not (here.slope > 0.0 and here.value > 0.0):
+            return guess, 1.0
+        slope = here.slope / here.value
+        nearer = guess + math.log(here.value / finite) / slope
+        return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
 
     @cached_property
     def _rough(self) -> Listed:

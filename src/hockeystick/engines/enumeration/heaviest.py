@@ -37,7 +37,7 @@ _MARGIN = 0.5  # of what may be left out
 _NEAR = 0.5  # of the way to the next station's, that estimates of deltas may be off by
 _ENOUGH = 1e-10  # of delta, that what is left out may be by plan
 _ALLOWED = 5e-10  # and that it may be
-_AIM = math.log(0.02 * _ENOUGH)  # what lists are planned for, of about delta
+_AIM = math.log(1e-3 * _ENOUGH)  # what lists are planned for, of about delta
 _ABOVE = 3.0  # nats: how far Chernoff's bounds are above delta, about
 _COARSEST = -20.0  # the largest: a list is never empty
 
@@ -118,6 +118,7 @@ class HeaviestOutcomes:
             left_out = map(curve.left_out, epsilons)
             if all(out <= _MARGIN * _ENOUGH * size for out, size in zip(left_out, sizes, strict=True)):
                 return curve
+            epsilons = [curve.guess(size) for size in sizes]
         raise TooManyOutcomesError(f"what matters to a delta of {sizes[1]:g} is too far from what was looked at")
 
     def _omitted(self, epsilons: Sequence[float], sizes: Sequence[float]) -> Omission:
