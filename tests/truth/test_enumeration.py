@@ -7,6 +7,7 @@ import itertools
 import math
 import sys
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -30,6 +31,7 @@ from hockeystick.engines.enumeration.outcomes import (
     outcomes_of_all,
 )
 from hockeystick.engines.enumeration.sides import OutcomeSides
+from hockeystick.exact import exact_delta
 from hockeystick.laws import DiscreteGaussianPair
 from hockeystick.numerics.columns import Array
 from tests.outcomes import DIGITS, ListedCurve
@@ -542,6 +544,8 @@ def test_few_steps_of_sampled_noise_are_as_narrow_as_rounding(sigma: float, rate
         hs.DiscreteGaussian(15.0).poisson(0.01) * 3,
         hs.DiscreteGaussian(1.0).poisson(0.1) * 5 + hs.Binomial(40) * 2,
         hs.Binomial(1000) * 2,
+        hs.DiscreteGaussian(0.5).poisson(0.01) * 30,
+        hs.DiscreteGaussian(0.5) * 10 + hs.RandomizedResponse(0.9) * 10,
     ],
 )
 def test_few_steps_of_many_atoms_are_listed(run: hs.Composition) -> None:
@@ -627,7 +631,34 @@ def test_epsilons_of_two_lists_take_few_sums(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(_Sum, "of", counting)
     found = hs.account(hs.Binomial(100) * 5, "remove").epsilon(1e-6)
     assert found.method == "enumeration"
-    assert 0 < asked <= 120
+    assert 0 < asked <= 45
+
+
+def test_lists_of_a_question_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, of_all = 0, outcomes_of_all
+
+    def counting(*asked: Any) -> Any:
+        nonlocal made
+        made += 1
+        return of_all(*asked)
+
+    monkeypatch.setattr("hockeystick.engines.enumeration.curve.outcomes_of_all", counting)
+    for run in (hs.DiscreteGaussian(1.0) * 10, hs.DiscreteGaussian(1.0).poisson(0.01) * 10, hs.Binomial(100) * 4):
+        before = made
+        assert hs.account(run, "remove").epsilon(1e-6).method == "enumeration"
+        assert made == before + 1  # both halves are the same
+
+
+@pytest.mark.parametrize(("scale", "rate", "steps"), [(0.5, 0.01, 20), (0.4, 0.2, 30), (0.6, 0.5, 40)])
+def test_more_steps_of_few_atoms_contain_the_truth(scale: float, rate: float, steps: int) -> None:
+    curve = hs.account(hs.DiscreteLaplace(scale).poisson(rate) * steps, "remove")
+    for delta in (1e-4, 1e-12):
+        answer = curve.epsilon(delta)
+        below, above = (exact_delta(curve.composition.pairs("remove"), float(side), digits=20) for side in answer.sides)
+        assert delta <= float(below.upper)
+        assert float(above.lower) <= delta
+        assert answer.method == "enumeration"
+        assert float(answer.width) <= 1e-10
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])

@@ -42,3 +42,14 @@ def least_told(parts: Sequence[tuple[Pair, int]]) -> float:
     """The deltas beside which what lies beyond tables of curves is negligible; 0 where none ends at `LEAST_DELTA`."""
     ends = any(pair.with_tails is not pair for pair, _ in parts)
     return _BESIDE * LEAST_DELTA * sum(count for _, count in parts) if ends else 0.0
+
+
+def is_on_knots(parts: Sequence[tuple[Pair, int]], few: int) -> bool:
+    """Whether steps known by curves with knots on one lattice are alone, or beside a few steps that are not smooth.
+
+    There the contour would try in vain for as long as lattices take; beside Gaussian noise it takes a quarter of that.
+    """
+    known = sum(pair.curve is not None for pair, _ in parts)
+    if known == 0 or any(not pair.is_discrete and pair.laplace_loss is None for pair, _ in parts):
+        return False
+    return known == len(parts) or sum(count for _, count in parts) <= few

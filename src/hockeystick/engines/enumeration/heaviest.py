@@ -24,9 +24,10 @@ import numpy as np
 from hockeystick.bound import Bound
 from hockeystick.engines.enumeration.counting import outcomes_but
 from hockeystick.engines.enumeration.curve import EnumeratedCurve
-from hockeystick.engines.enumeration.outcomes import Omission, Parts, halves
+from hockeystick.engines.enumeration.outcomes import Omission, Parts, halves, table
 from hockeystick.engines.one_sided.terms import TILTS, Atoms
 from hockeystick.errors import TooManyOutcomesError
+from hockeystick.laws.base import Pair
 
 _LEAST = -700.0  # ln of the least delta
 _TRIES = 8
@@ -39,6 +40,7 @@ _ENOUGH = 1e-10  # of delta, that what is left out may be by plan
 _ALLOWED = 5e-10  # and that it may be
 _AIM = math.log(1e-3 * _ENOUGH)  # what lists are planned for, of about delta
 _ABOVE = 3.0  # nats: how far Chernoff's bounds are above delta, about
+_NO_MASS = -48.0  # its logarithm
 _COARSEST = -20.0  # the largest: a list is never empty
 
 
@@ -136,6 +138,12 @@ class HeaviestOutcomes:
             if max(number for _, number in found) <= self._most:
                 return Omission(log_drop, float(TILTS[tilt]), min(log_least for log_least, _ in found))
         raise TooManyOutcomesError(f"more than {self._most} outcomes of half the steps matter at {sizes[0]:g}")
+
+
+def atoms_that_count(pair: Pair) -> float:
+    """How many atoms a step has but for next to no mass; infinite where they are not known."""
+    atoms = table(pair, _NO_MASS)
+    return math.inf if atoms is None else atoms.size
 
 
 def _log_size(number: float) -> float:
