@@ -148,16 +148,35 @@ def test_longer_runs_are_cut_and_stay_above_choices_of_the_whole() -> None:
     assert not pair.attains_together(1000)
 
 
-@pytest.mark.parametrize("x", [0.0, 0.4, 1.3, 2.2])
-def test_other_steps_beside_a_run_contain_what_choosing_last_reaches(x: float) -> None:
-    run = hs.ExponentialMechanism(0.5) * 2 + hs.RandomizedResponse(0.9) * 2
+def chosen_first(epsilon: float, count: int, x: float, after: Callable[[float], float]) -> float:
+    """The best of all choices for steps that come before others, whose delta is ``after``."""
+    if count == 0:
+        return after(x)
+
+    def chosen(t: float) -> float:
+        p = math.expm1(t - epsilon) / math.expm1(-epsilon)
+        one, other = (chosen_first(epsilon, count - 1, y, after) for y in (x - t, x - t + epsilon))
+        return p * one + (1 - p) * other
+
+    return largest(chosen, 0.0, epsilon, rounds=30)
+
+
+@pytest.mark.parametrize(("x", "honest"), [(0.0, 0.9), (0.4, 0.9), (1.3, 0.9), (2.2, 0.9), (0.1, 0.55), (0.4, 0.55)])
+def test_other_steps_beside_a_run_contain_what_choosing_last_reaches(x: float, honest: float) -> None:
+    run = hs.ExponentialMechanism(0.5) * 2 + hs.RandomizedResponse(honest) * 2
     found = hs.account(run).delta(x)
     assert isinstance(found, hs.Bound)
-    loss = mp.log(9)
-    ways = [(mpf(0.9) ** 2, 2 * loss), (2 * mpf(0.9) * (1 - mpf(0.9)), mpf(0)), ((1 - mpf(0.9)) ** 2, -2 * loss)]
+    right, wrong = mpf(honest), 1 - mpf(honest)
+    loss = mp.log(right / wrong)
+    ways = [(right**2, 2 * loss), (2 * right * wrong, mpf(0)), (wrong**2, -2 * loss)]
     truth = mp.fsum(p * worst(0.5, 2, float(x - own)) for p, own in ways)
-    assert mpf(found.lower) <= truth <= mpf(found.upper) * (1 + mpf(1e-12))  # of ln 9, the pair's is from a float
+    assert mpf(found.lower) <= truth <= mpf(found.upper) * (1 + mpf(1e-12))  # the pair's loss is from a float
     assert mpf(found.upper) <= truth * (1 + mpf(1e-3))
+    # where others come after, what they show comes too late to choose by, unless it decides alone
+    masses = [(float(p), float(own)) for p, own in ways]
+    least = chosen_first(0.5, 2, x, lambda y: sum(p * max(-math.expm1(y - own), 0.0) for p, own in masses))
+    assert float(found.lower) <= least * (1.0 + 1e-13)
+    assert honest == 0.9 or least < 0.999 * float(truth)
 
 
 def test_many_epsilons_at_once_are_those_of_each_alone() -> None:
