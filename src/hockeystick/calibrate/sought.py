@@ -1,7 +1,7 @@
 """One calibration from its beginning to its proof, and several side by side.
 
 Estimates put the answer at a place (`Sought.foresee`); the values just to either side of it are certified, those of
-all calibrations in one pass (`certify_either_side`); where these are not the proof yet, it is sought one evaluation
+all calibrations in a few passes (`certify_either_side`); where these are not the proof yet, it is sought one evaluation
 after the other (`Sought.found`).
 
 Guarantee: that of each certified evaluation. Cost: some three estimates each where neighbours lead to the next one.
