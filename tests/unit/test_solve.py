@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from hockeystick.engines.contour.root_bracket import LogBracket, RootBracket, Targets, root_brackets
 from hockeystick.numerics.one_sided_root import one_sided_root
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import increasing_root, newton_root
 
 
 def test_a_root_among_large_numbers_is_found_to_two_neighbours() -> None:
@@ -18,6 +19,29 @@ def test_a_root_among_large_numbers_is_found_to_two_neighbours() -> None:
     assert increasing_root(lambda x: -1.0 if x < 3e20 else 1.0, 0.0, 1e21, 1e-3) == pytest.approx(
         3e20, rel=1e-15, abs=0.0
     )
+
+
+@pytest.mark.parametrize(
+    ("function", "root", "most"),
+    [
+        (lambda x: (x - 0.3, 1.0), 0.3, 2),
+        (lambda x: (math.log1p(x) - 0.5, 1.0 / (1.0 + x)), math.expm1(0.5), 8),
+        (lambda x: (math.expm1(9.0 * (x - 2.5)), 9.0 * math.exp(9.0 * (x - 2.5))), 2.5, 20),
+        (lambda x: (-1.0 if x < 1.7 else 2.0, 0.0), 1.7, 40),  # a jump, whose slopes tell nothing
+        (lambda x: (max(x - 0.9, -0.01), float(x > 0.89)), 0.9, 12),  # level before a kink
+        (lambda x: (x + 1.0, 1.0), 0.0, 1),
+        (lambda x: (x - 9.0, 1.0), 4.0, 30),
+        (lambda _: (-1.0, 0.0), 4.0, 40),
+    ],
+)
+def test_steps_by_slopes_are_few_and_stay_in_the_interval(
+    function: Callable[[float], tuple[float, float]], root: float, most: int
+) -> None:
+    asked: list[float] = []
+    found = newton_root(lambda x: asked.append(x) or function(x), 0.0, 4.0, 1e-6)  # type: ignore[func-returns-value]
+    assert abs(found - root) <= 2e-6
+    assert len(asked) <= most
+    assert all(0.0 <= x <= 4.0 for x in asked)
 
 
 @pytest.mark.parametrize(("guess", "slope", "step"), list(product([0.0, 3.0, 40.0], [0.3, 1.0, 20.0], [1e-3, 1e-9])))

@@ -55,10 +55,10 @@ def increasing_root(function: Callable[[float], float], low: float, high: float,
 
 
 def newton_root(function: Callable[[float], tuple[float, float]], low: float, high: float, tolerance: float) -> float:
-    """About a root in [low, high] of a nondecreasing function, given by its values and slopes: the last step was short.
+    """About a root in [low, high] of a nondecreasing function, given by its values and slopes.
 
-    Newton's steps from the lower end, with a bisection where one leads out of the interval or hardly nearer. An end of
-    the interval is returned where the function does not change sign.
+    Newton's steps from the lower end until one is as short as the tolerance, with a bisection where one leads out of
+    the interval or hardly nearer. Where the function does not change sign, the lower end, or about the upper one.
 
     Examples
     --------

@@ -193,7 +193,7 @@ class EnumeratedCurve:
 
     def about(self, epsilon: float) -> float:
         """About delta, but for the mass at infinite loss."""
-        return _Sum.of(self._rough, self._halves.second, epsilon).value
+        return self._about(epsilon).value
 
     def guess(self, finite: float) -> float:
         """About the epsilon at which so much of delta is left, but for the mass at infinite loss.
@@ -202,7 +202,7 @@ class EnumeratedCurve:
         """
 
         def excess(at: float) -> tuple[float, float]:
-            here = _Sum.of(self._rough, self._halves.second, at)
+            here = self._about(at)
             return math.log(finite / max(here.value, 1e-320)), here.slope / here.value if here.value > 0.0 else 0.0
 
         largest = self._halves.largest
@@ -218,6 +218,9 @@ class EnumeratedCurve:
         slope = here.slope / here.value
         nearer = guess + math.log(here.value / finite) / slope
         return (nearer, slope) if 0.0 <= nearer <= halves.largest else (guess, 1.0)
+
+    def _about(self, epsilon: float) -> _Sum:
+        return _Sum.of(self._rough, self._halves.second, epsilon)
 
     @cached_property
     def _rough(self) -> Listed:
